@@ -1,0 +1,92 @@
+"""Materials and contact surfaces as the builder takes them. SI units; every number is checked on entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+def _positive(owner: str, **values: float) -> None:
+    for name, value in values.items():
+        if not value > 0.0:
+            raise ValueError(f"{owner}.{name} is {value!r}; it must be greater than 0")
+
+
+def _poisson(owner: str, value: float, low: float) -> None:
+    if not low < value < 0.5:
+        raise ValueError(f"{owner}.poisson is {value!r}; it must lie between {low} and 0.5")
+
+
+@dataclass(frozen=True)
+class ShellMaterial:
+    """A thin sheet: StVK membrane and plate bending.
+
+    young [Pa], poisson [-], thickness [m] (full), density [kg/m3];
+    bending_weight "plate" (reproduces plate theory) or "grinspun" (three times stiffer; parity runs only);
+    damping: velocity damping [1/s] (force = damping * mass * v).
+    """
+
+    young: float = 1.5e9
+    poisson: float = 0.35
+    thickness: float = 0.079e-3
+    density: float = 1000.0
+    bending_weight: str = "plate"
+    damping: float = 0.0
+
+    def __post_init__(self):
+        _positive("ShellMaterial", young=self.young, thickness=self.thickness, density=self.density)
+        _poisson("ShellMaterial", self.poisson, -1.0)
+        if self.bending_weight not in ("plate", "grinspun"):
+            raise ValueError(f"ShellMaterial.bending_weight is {self.bending_weight!r}; legal values: plate, grinspun")
+
+
+@dataclass(frozen=True)
+class SolidMaterial:
+    """A soft solid: neo-Hookean tetrahedra (log J). young [Pa], poisson [-], density [kg/m3], damping [1/s]."""
+
+    young: float = 2e5
+    poisson: float = 0.4
+    density: float = 1000.0
+    damping: float = 0.0
+
+    def __post_init__(self):
+        _positive("SolidMaterial", young=self.young, density=self.density)
+        _poisson("SolidMaterial", self.poisson, 0.0)
+
+
+@dataclass(frozen=True)
+class ContactMaterial:
+    """How a surface touches.
+
+    dhat: barrier activation distance [m]; a pair takes the smaller. half_thickness: contact half-thickness [m]; two
+    surfaces touch at the sum. kappa: barrier stiffness [Pa]; a pair takes the smaller. friction_mu [-]: a pair takes
+    the geometric mean. layer: surfaces of layers that do not collide are listed with `ModelBuilder.ignore_layers`.
+    self_collision: whether the surface collides with itself.
+    """
+
+    dhat: float = 1e-3
+    half_thickness: float = 0.0
+    kappa: float = 1e5
+    friction_mu: float = 0.3
+    layer: int = 0
+    self_collision: bool = True
+
+    def __post_init__(self):
+        _positive("ContactMaterial", dhat=self.dhat, kappa=self.kappa)
+        if self.half_thickness < 0.0:
+            raise ValueError(f"ContactMaterial.half_thickness is {self.half_thickness!r}; it must be at least 0")
+        if self.friction_mu < 0.0:
+            raise ValueError(f"ContactMaterial.friction_mu is {self.friction_mu!r}; it must be at least 0")
+        if not 0 <= self.layer < 32:
+            raise ValueError(f"ContactMaterial.layer is {self.layer!r}; it must lie in 0..31")
+
+
+@dataclass(frozen=True)
+class JointDrive:
+    """A spring-damper that pulls a joint coordinate to its target.
+
+    stiffness [N/m or N m/rad], damping [N s/m or N m s/rad], force_limit [N or N m] (None = none).
+    """
+
+    stiffness: float
+    damping: float = 0.0
+    force_limit: float | None = None
