@@ -1,0 +1,1 @@
+"""Contact: candidates, barrier, friction, continuous collision detection."""
