@@ -63,6 +63,7 @@ class MeshInfo:
     rest: np.ndarray | None = None  # (n, 3) rest vertices in the mesh's own frame [m]
     contact: object = None
     material: object = None
+    visual: object = None  # passed through from the builder, e.g. another mesh to draw
 
 
 @dataclass
@@ -85,6 +86,8 @@ class JointInfo:
     drive: object = None  # JointDrive
     lower: float | None = None  # [m or rad]
     upper: float | None = None
+    coordinate: object = None  # energy that holds its coordinate, drive and limits (revolute, prismatic)
+    element: int = -1  # its element there in world 0; add world * (num_elements // num_worlds)
 
 
 @dataclass
@@ -116,6 +119,7 @@ class Model:
     bodies: dict[str, BodyInfo]
     joints: dict[str, JointInfo]
     topology_version: int = 0
+    warnings: tuple[str, ...] = ()  # what the start checks found suspicious
 
     @property
     def num_nodes(self) -> int:
