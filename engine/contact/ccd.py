@@ -20,18 +20,106 @@ POINT_TRIANGLE = wp.constant(0)
 EDGE_EDGE = wp.constant(1)
 
 # Advances at most; a pair that runs out returns the safe time reached.
-MAX_ADVANCES = wp.constant(64)
+MAX_ADVANCES = wp.constant(256)
 # Share of the usable gap at which advancing stops: the rest would cost more advances than it is worth.
 STOP_SHARE = wp.constant(wp.float64(0.1))
 
 
 @wp.func
 def time_to_floor(separation: wp.float64, rate: wp.float64, floor: wp.float64) -> wp.float64:
-    """Time at which separation + rate * time reaches floor; infinite when it never falls, 0 when it is below."""
+    """Time at which separation + rate * time reaches floor; infinite when it never falls, 0 when it is not above."""
     time = wp.float64(wp.inf)
-    if rate < wp.float64(0.0):
-        time = wp.max((floor - separation) / rate, wp.float64(0.0))
+    if separation <= floor:
+        time = wp.float64(0.0)
+    elif rate < wp.float64(0.0):
+        time = (floor - separation) / rate
     return time
+
+
+@wp.func
+def separating_normal(kind: int, weights: wp.vec4d, r: wp.vec3d, q1: wp.vec3d, q2: wp.vec3d, q3: wp.vec3d) -> wp.vec3d:
+    """Unit normal along r from the second feature to the first; point 0 lies at the origin. r must not be zero.
+
+    When both closest points lie inside their features, r is parallel to the cross product of two edges. At small
+    distances that is the more accurate: r/|r| carries an error of rounding * length / distance, the cross product one
+    of rounding / sine of the angle, and an error in n turns into a spurious approach of the far corners.
+    """
+    zero = wp.float64(0.0)
+    n = r
+    if weights[0] != zero and weights[1] != zero and weights[2] != zero and weights[3] != zero:
+        u = q1
+        v = q3 - q2
+        if kind == POINT_TRIANGLE:
+            u = q2 - q1
+            v = q3 - q1
+        cross = wp.cross(u, v)
+        if wp.dot(cross, cross) > wp.dot(r, r) * wp.min(wp.dot(u, u), wp.dot(v, v)):
+            n = cross
+            if wp.dot(cross, r) < zero:
+                n = -cross
+    return n / wp.length(n)
+
+
+@wp.func
+def turning_plane_time(
+    kind: int,
+    q1: wp.vec3d,
+    q2: wp.vec3d,
+    q3: wp.vec3d,
+    e1: wp.vec3d,
+    e2: wp.vec3d,
+    e3: wp.vec3d,
+    floor: wp.float64,
+) -> wp.float64:
+    """A time, 1 at most, for which the distance between the features' parallel planes stays above floor; 0 when unknown.
+
+    The planes turn with the features, so pairs that roll past each other at a small gap need not creep. With edges
+    u, v and w from the second feature to the first, N = u x v and f = w.N, the distance is at least |f| / |N|. From the
+    cubic f and |N + x| <= |N| + x.N/|N| + |x|^2 / 2|N| follows a quadratic c0 + c1 t + c2 t^2 <= |f| - floor |N| on
+    [0, 1], whose first root is returned.
+    """
+    zero = wp.float64(0.0)
+    one = wp.float64(1.0)
+    u = q1
+    v = q3 - q2
+    w = -q2
+    du = e1
+    dv = e3 - e2
+    dw = -e2
+    if kind == POINT_TRIANGLE:
+        u = q2 - q1
+        v = q3 - q1
+        w = -q1
+        du = e2 - e1
+        dv = e3 - e1
+        dw = -e1
+    n0 = wp.cross(u, v)
+    n1 = wp.cross(u, dv) + wp.cross(du, v)
+    n2 = wp.cross(du, dv)
+    size = wp.length(n0)
+    if size == zero:
+        return zero
+    # the plane's normal, pointing to the first feature, and the planes' distance along it
+    n = n0 / size
+    height = wp.dot(w, n)
+    sign = one
+    if height < zero:
+        sign = -one
+    spread = wp.length(n1) + wp.length(n2)
+    c0 = sign * height - floor
+    c1 = sign * (wp.dot(dw, n0) + wp.dot(w, n1)) / size - floor * wp.dot(n, n1) / size
+    c2 = sign * (wp.dot(dw, n1) + wp.dot(w, n2)) / size + wp.min(sign * wp.dot(dw, n2) / size, zero)
+    c2 = c2 - floor * (wp.dot(n, n2) / size + wp.float64(0.5) * spread * spread / (size * size))
+    if c0 <= zero:
+        return zero
+    c2 = wp.min(c2, zero)
+    root = wp.sqrt(c1 * c1 - wp.float64(4.0) * c2 * c0)
+    time = one
+    if c1 < zero:
+        time = wp.float64(2.0) * c0 / (root - c1)
+    elif c2 < zero:
+        time = wp.float64(-0.5) * (c1 + root) / c2
+    return wp.min(time, one)
 
 
 @wp.func
@@ -53,7 +141,7 @@ def additive_ccd(
     kind: 0 point-triangle (p, a, b, c), 1 edge-edge (a0, a1, b0, b1). For every t <= toi the gap (distance -
     min_separation) stays at or above (1 - conservative) of what it is at t = 0, to rounding of the coordinates
     relative to x0. Only relative motion counts; 1 when the gap never falls that far. Greater than 0 whenever the gap
-    is. A pair that starts at or below min_separation may only move apart (else 0), and a motion that is not finite
+    is. A pair that starts at or below min_separation may only move apart (1, else 0), and a motion that is not finite
     gives 0.
     """
     zero = wp.float64(0.0)
@@ -66,11 +154,17 @@ def additive_ccd(
     e2 = d2 - d0
     e3 = d3 - d0
     origin = wp.vec3d(zero, zero, zero)
-    fastest = wp.length_sq(e1) + wp.length_sq(e2) + wp.length_sq(e3)
+    # Fastest relative displacement of any corner of one feature against any of the other: bounds every pair between.
+    fastest = wp.max(wp.length_sq(e2), wp.length_sq(e3))
+    if kind == EDGE_EDGE:
+        fastest = wp.max(fastest, wp.max(wp.length_sq(e1 - e2), wp.length_sq(e1 - e3)))
+    else:
+        fastest = wp.max(fastest, wp.length_sq(e1))
     if fastest == zero:
         return one
     if not fastest < wp.float64(wp.inf):
         return zero
+    fastest = wp.sqrt(fastest)
     toi = zero
     floor = zero
     stop = zero
@@ -90,11 +184,11 @@ def additive_ccd(
             gap = distance - min_separation
             floor = min_separation + (one - conservative) * gap
             stop = floor + STOP_SHARE * conservative * gap
-        elif distance <= stop:
+            if gap <= zero:
+                floor = -wp.float64(wp.inf)  # already too near: only the rates below matter
+        if distance <= stop:
             break
-        if distance == zero:
-            break
-        n = r / distance
+        n = separating_normal(kind, w, r, q1, q2, q3)
         h1 = wp.dot(n, q1)
         h2 = wp.dot(n, q2)
         h3 = wp.dot(n, q3)
@@ -107,7 +201,10 @@ def additive_ccd(
             step = wp.min(step, time_to_floor(h1 - h3, g1 - g3, floor))
         else:
             step = wp.min(step, time_to_floor(-h1, -g1, floor))
-        toi = toi + step
+        if advance > 0 and toi + step < one:
+            step = wp.max(step, turning_plane_time(kind, q1, q2, q3, e1, e2, e3, floor))
+        # The plain bound is never the larger one, save for rounding in n at gaps near rounding itself.
+        toi = toi + wp.max(step, (distance - floor) / fastest)
         if toi >= one:
             return one
         advance = advance + 1

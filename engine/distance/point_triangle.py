@@ -1,7 +1,8 @@
 """Closest point of a triangle to a point, as stencil weights.
 
 The distance is d = |r| with r = sum_i w_i x_i; its gradient is dd/dx_i = w_i r / d, because the weights of a closest
-point are stationary (envelope theorem; the same as the case-wise gradients of Li et al. 2020, Incremental Potential Contact).
+point are stationary (envelope theorem); these are the case-wise gradients of Li et al. 2020, Incremental Potential
+Contact, in one formula.
 """
 
 from __future__ import annotations
