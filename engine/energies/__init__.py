@@ -1,0 +1,1 @@
+"""One energy a file: scalar laws, kernels, launchers and class; see base.py for the contract."""
