@@ -20,9 +20,11 @@ POINT_TRIANGLE = wp.constant(0)
 EDGE_EDGE = wp.constant(1)
 
 # Advances at most; a pair that runs out returns the safe time reached.
-MAX_ADVANCES = wp.constant(256)
+MAX_ADVANCES = wp.constant(128)
 # Share of the usable gap at which advancing stops: the rest would cost more advances than it is worth.
 STOP_SHARE = wp.constant(wp.float64(0.1))
+# Rounding of a triple product over the product of its factors' bounds, with a margin of ten.
+ROUNDING = wp.constant(wp.float64(1.0e-14))
 
 
 @wp.func
@@ -71,7 +73,7 @@ def turning_plane_time(
     e3: wp.vec3d,
     floor: wp.float64,
 ) -> wp.float64:
-    """A time, 1 at most, for which the distance between the features' parallel planes stays above floor; 0 when unknown.
+    """A time, 1 at most, in which the distance between the features' parallel planes stays above floor; 0 if unknown.
 
     The planes turn with the features, so pairs that roll past each other at a small gap need not creep. With edges
     u, v and w from the second feature to the first, N = u x v and f = w.N, the distance is at least |f| / |N|. From the
@@ -106,7 +108,10 @@ def turning_plane_time(
     if height < zero:
         sign = -one
     spread = wp.length(n1) + wp.length(n2)
-    c0 = sign * height - floor
+    # Nearly parallel edges leave N, thus the plane, to rounding: what rounding may shift f and N by is given up.
+    extent = (wp.length_sq(w) + wp.length_sq(dw)) * (wp.length_sq(u) + wp.length_sq(du))
+    rounding = ROUNDING * wp.sqrt(extent * (wp.length_sq(v) + wp.length_sq(dv))) / size
+    c0 = sign * height - floor - rounding
     c1 = sign * (wp.dot(dw, n0) + wp.dot(w, n1)) / size - floor * wp.dot(n, n1) / size
     c2 = sign * (wp.dot(dw, n1) + wp.dot(w, n2)) / size + wp.min(sign * wp.dot(dw, n2) / size, zero)
     c2 = c2 - floor * (wp.dot(n, n2) / size + wp.float64(0.5) * spread * spread / (size * size))
