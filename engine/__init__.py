@@ -1,0 +1,20 @@
+"""The physics: numpy and Warp only. It knows nothing of YAML, screens or devices.
+
+    from engine import ModelBuilder, Engine, Options
+"""
+
+from __future__ import annotations
+
+from engine.builder import ModelBuilder
+from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
+from engine.options import Options
+
+__all__ = ["ContactMaterial", "Engine", "JointDrive", "ModelBuilder", "Options", "ShellMaterial", "SolidMaterial"]
+
+
+def __getattr__(name: str):
+    if name == "Engine":  # on first use: it loads every kernel module
+        from engine.engine import Engine
+
+        return Engine
+    raise AttributeError(f"module 'engine' has no attribute {name!r}; available: {', '.join(__all__)}")
