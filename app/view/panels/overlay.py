@@ -1,0 +1,51 @@
+"""The first page: what this is, six keys, what to do first. F1 brings it back."""
+
+from __future__ import annotations
+
+import polyscope.imgui as psim
+
+from app.view import palette, theme
+from app.view.layout import Layout, Rect
+from app.view.panels.frame_of import clickable, window
+from app.view.state import ViewState
+
+SIX = (
+    (("move +y", "move -x", "move -y", "move +x"), "move the tool"),
+    (("move +z", "move -z"), "up and down"),
+    (("grip_toggle",), "close and open the gripper"),
+    (("record",), "start and stop recording"),
+    (("pause",), "pause"),
+    (("reset",), "start over; a checkpoint is kept"),
+)
+
+
+def draw(state: ViewState, layout: Layout) -> None:
+    if not state.overlay:
+        return
+    s, view = layout.scale, layout["view"]
+    status, timeline = layout["status"], layout["timeline"]
+    width = min(480 * s, timeline.width - 24 * s)
+    height = min(404 * s, timeline.y - status.bottom - 24 * s)
+    rect = Rect(view.center[0] - 0.5 * width, view.center[1] - 0.5 * height, width, height)
+    psim.SetNextWindowFocus()
+    with window(state, "overlay", rect):
+        psim.PushFont(None, 1.5 * theme.FONT_SIZE)
+        theme.text("Tacktile")
+        psim.PopFont()
+        theme.wrapped("Teleoperate packaging scenes with real tape, feel what the finger feels, record it.", palette.TEXT_DIM)
+        psim.Spacing()
+        for actions, meaning in SIX:
+            keys = "  ".join(state.keymap.get(a, "") for a in actions if a in state.keymap)
+            if keys:
+                theme.row(keys, meaning, at=0.34)
+        theme.row("F1", "this page", at=0.34)
+        theme.row("mouse", "left: turn   right: shift   wheel: closer", at=0.34)
+        psim.Spacing()
+        psim.SeparatorText("first")
+        hints = getattr(state.scene, "hints", None) or ["Move the tool, close the gripper, see what happens."]
+        for number, hint in enumerate(hints[:3], 1):
+            theme.wrapped(f"{number}  {hint}")
+        psim.Spacing()
+        if clickable(state, "overlay.close", "Start", True, (110 * s, 0)):
+            state.overlay = False
+            state.settings.overlay_seen = True

@@ -1,0 +1,118 @@
+"""One glance: am I driving, am I recording, is the physics keeping up?"""
+
+from __future__ import annotations
+
+import polyscope.imgui as psim
+
+from app.view import palette, theme
+from app.view.layout import Layout
+from app.view.panels.frame_of import clickable, window
+from app.view.state import ViewState
+
+MODE_COLORS = {
+    "DRIVING": palette.GOOD,
+    "CLUTCH OUT": palette.BLUE,
+    "PAUSED": palette.WARN,
+    "REPLAY": palette.PURPLE,
+    "LOADING": palette.IDLE,
+}
+RECORD_COLORS = {"REC": palette.REC, "SAVING": palette.SAVING}
+SLOW = 0.5  # real-time factor under which the bar turns amber and names the dearest stage
+
+
+def clock(seconds: float) -> str:
+    """mm:ss, or h:mm:ss from an hour on."""
+    whole = int(max(seconds, 0.0))
+    if whole >= 3600:
+        return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    return f"{whole // 60:02d}:{whole % 60:02d}"
+
+
+def device_line(state: ViewState) -> tuple[str, tuple]:
+    """'SpaceMouse OK 8 ms' and the colour of its health."""
+    frame = state.frame
+    name = state.extra("input", "no input")
+    if frame is None or frame.status is None:
+        return name, palette.TEXT_DIM
+    health = frame.status.health.value
+    latency = state.extra("latency_ms")
+    tail = f" {latency:.0f} ms" if latency is not None and health == "OK" else ""
+    color = palette.GOOD if health == "OK" else palette.WARN if health == "STALE" else palette.BAD
+    return f"{name} {health.replace('_', ' ')}{tail}", color
+
+
+def draw(state: ViewState, layout: Layout) -> None:
+    rect, s = layout["status"], layout.scale
+    psim.PushStyleVar(psim.ImGuiStyleVar_WindowRounding, 0.0)
+    with window(state, "status", rect, psim.ImGuiWindowFlags_NoScrollbar, 0.98):
+        psim.PopStyleVar()
+        frame = state.frame
+        psim.AlignTextToFramePadding()
+        if clickable(state, "status.scene", f"{state.extra('scene_name', 'Tacktile')}  \u2026", tip="Choose another scene"):
+            state.picker = not state.picker
+        psim.SameLine(0, 12 * s)
+        line, color = device_line(state)
+        theme.text(line, color)
+        mode = frame.mode if frame else "LOADING"
+        psim.SameLine(0, 14 * s)
+        theme.pill(mode, MODE_COLORS.get(mode, palette.IDLE), s)
+        if state.extra("slow", 1.0) < 1.0:
+            psim.SameLine(0, 8 * s)
+            theme.text(f"slow motion x{state.extra('slow'):.2g}", palette.WARN)
+        _right_side(state, rect.width, s)
+
+
+def _right_side(state: ViewState, width: float, s: float) -> None:
+    """Recording, disk, compute, real-time factor, help: right-aligned, measured before they are placed."""
+    frame = state.frame
+    record = state.extra("record", {})
+    name = record.get("state", "IDLE")
+    label = f"{name} {clock(record.get('seconds', 0.0))}" if name in RECORD_COLORS else "not recording"
+    disk = f"{record['disk_free'] / 1e9:.1f} GB free" if record.get("disk_free") else ""
+    factor = frame.realtime_factor if frame else 0.0
+    speed = f"x{factor:.2f} real time"
+    slow = frame is not None and frame.stepped and factor < SLOW
+    stage = max(state.stages, key=state.stages.get) if slow and state.stages else ""
+    compute = state.extra("compute", "")
+    bar = 54 * s
+
+    def measure(text: str) -> float:
+        return psim.CalcTextSize(text)[0] if text else 0.0
+
+    need = measure(label) + measure(speed) + measure(" F1 ") + bar + 110 * s
+    left = psim.GetItemRectMax()[0]
+    shown = []  # in a narrow window the last ones give way
+    room = width - left - need
+    for key, text in (("disk", disk), ("stage", f"mostly {stage}" if stage else ""), ("compute", compute)):
+        if text and measure(text) + 16 * s < room:
+            shown.append(key)
+            room -= measure(text) + 16 * s
+    extra = {"disk": disk, "stage": f"mostly {stage}", "compute": compute}
+    total = need - 30 * s + sum(measure(extra[k]) + 16 * s for k in shown)
+    psim.SameLine(max(width - total - 10 * s, left + 12 * s))
+    if name in RECORD_COLORS:
+        theme.pill(label, RECORD_COLORS[name], s)
+    else:
+        theme.text(label, palette.TEXT_DIM)
+    for key in ("disk", "compute"):
+        if key in shown:
+            psim.SameLine(0, 16 * s)
+            theme.text(extra[key], palette.TEXT_DIM)
+    psim.SameLine(0, 16 * s)
+    color = palette.WARN if slow else palette.TEXT
+    theme.text(speed, color)
+    psim.SameLine(0, 8 * s)
+    x, y = psim.GetCursorScreenPos()
+    height = psim.GetTextLineHeight()
+    lst = psim.GetWindowDrawList()
+    y += 0.35 * height
+    lst.AddRectFilled((x, y), (x + bar, y + 0.4 * height), palette.packed(palette.FIELD), 3 * s)
+    fill = bar * min(factor, 1.0)
+    lst.AddRectFilled((x, y), (x + fill, y + 0.4 * height), palette.packed(palette.WARN if slow else palette.GOOD), 3 * s)
+    psim.Dummy((bar, height))
+    if "stage" in shown:
+        psim.SameLine(0, 8 * s)
+        theme.text(extra["stage"], palette.WARN)
+    psim.SameLine(0, 14 * s)
+    if clickable(state, "status.help", "F1", on=state.overlay, tip="Keys and first steps"):
+        state.overlay = not state.overlay

@@ -1,0 +1,101 @@
+"""What the finger feels: depth image and force traces, both with a scale that stays put until asked to change."""
+
+from __future__ import annotations
+
+import numpy as np
+import polyscope.imgui as psim
+import polyscope.implot as implot
+
+from app.fields import nice_limit
+from app.view import palette, theme
+from app.view.images import DepthImages
+from app.view.layout import Layout
+from app.view.panels.frame_of import clickable, panel
+from app.view.state import HISTORY, ViewState
+
+
+def draw(state: ViewState, layout: Layout, images: DepthImages) -> None:
+    s = layout.scale
+    with panel(state, "tactile", "Tactile", layout["tactile"], s) as open_:
+        if not open_:
+            return
+        pads = state.extra("pads", [])
+        if not pads and not state.traces:
+            theme.wrapped("This scene has no pad and no tool that feels a force.", palette.TEXT_DIM)
+            return
+        if pads:
+            _depth(state, pads, images, s)
+        if state.traces:
+            _traces(state, s)
+
+
+def _depth(state: ViewState, pads: list, images: DepthImages, s: float) -> None:
+    limit = state.settings.scales["depth"]
+    room, height = psim.GetContentRegionAvail()
+    share = 0.5 if state.traces else 0.85
+    columns = min(len(pads), 2)
+    scale_width = 46 * s
+    width = (room - scale_width - (columns - 1) * 6 * s) / columns
+    top = max((float(np.max(p["depth"], initial=0.0)) for p in pads), default=0.0)
+    for index, pad in enumerate(pads[:columns]):
+        rows, cols = pad["depth"].shape
+        size = min(width, (share * height - 30 * s) * cols / rows)
+        if index:
+            psim.SameLine(0, 6 * s)
+        psim.BeginGroup()
+        images.show(pad["name"], pad["depth"], limit, (size, size * rows / cols))
+        theme.text(f"{pad['name']}  {pad.get('force', 0.0):.2f} N", palette.TEXT)
+        psim.EndGroup()
+    psim.SameLine(0, 8 * s)
+    psim.BeginGroup()
+    _scale(limit, s, (share * height - 60 * s))
+    psim.EndGroup()
+    theme.text(f"deepest {1e3 * top:.2f} mm" + ("  over scale" if top > limit else ""), palette.WARN if top > limit else palette.TEXT_DIM)
+    psim.SameLine(0.66 * psim.GetWindowWidth())
+    if clickable(state, "tactile.fit", "fit scale", tip="set the depth scale to what is pressed now"):
+        state.settings.scales["depth"] = nice_limit(top if top > 0 else 1e-3)
+
+
+def _scale(limit: float, s: float, height: float) -> None:
+    """A vertical viridis bar with its two ends in mm."""
+    x, y = psim.GetCursorScreenPos()
+    lst = psim.GetWindowDrawList()
+    height = float(np.clip(height, 40 * s, 150 * s))
+    steps = len(palette.VIRIDIS)
+    for k in range(steps):
+        low = y + height * (1 - (k + 1) / steps)
+        lst.AddRectFilled((x, low), (x + 10 * s, low + height / steps + 1), palette.packed(palette.VIRIDIS[k]))
+    dim = palette.packed(palette.TEXT_DIM)
+    line = psim.GetTextLineHeight()
+    lst.AddText((x + 14 * s, y - 2 * s), dim, f"{1e3 * limit:g}")
+    lst.AddText((x + 14 * s, y + 0.5 * height - 0.5 * line), dim, "mm")
+    lst.AddText((x + 14 * s, y + height - line + 2 * s), dim, "0")
+    psim.Dummy((40 * s, height))
+
+
+def _traces(state: ViewState, s: float) -> None:
+    limit = state.settings.scales["trace"]
+    now = max((float(np.abs(np.asarray(t)).max(initial=0.0)) for t in state.traces.values()), default=0.0)
+    theme.text("force on the tool" if len(state.traces) == 1 else "forces", palette.TEXT_DIM)
+    psim.SameLine(0.46 * psim.GetWindowWidth())
+    theme.text(f"\u00b1{limit:g} N", palette.WARN if now > limit else palette.TEXT_DIM)
+    psim.SameLine(0.66 * psim.GetWindowWidth())
+    if clickable(state, "tactile.fit_trace", "fit scale##trace", tip="set the force scale to the last seconds"):
+        state.settings.scales["trace"] = nice_limit(now if now > 0 else 5.0)
+    names = list(state.traces)[:2]
+    height = psim.GetContentRegionAvail()[1] / len(names) - 4 * s
+    if height < 40 * s:
+        return
+    flags = implot.ImPlotFlags_NoMenus | implot.ImPlotFlags_NoMouseText | implot.ImPlotFlags_NoInputs
+    bare = implot.ImPlotAxisFlags_NoTickLabels | implot.ImPlotAxisFlags_NoTickMarks | implot.ImPlotAxisFlags_NoGridLines
+    for name in names:
+        values = np.asarray(state.traces[name])
+        if not implot.BeginPlot(f"##{name}", (-1.0, height), flags):
+            continue
+        implot.SetupAxes(f"{name}, last {HISTORY / 30:.0f} s", "N", bare, 0)
+        implot.SetupAxesLimits(0.0, float(HISTORY), -limit, limit, implot.ImPlotCond_Always)
+        implot.SetupLegend(implot.ImPlotLocation_NorthWest, implot.ImPlotLegendFlags_Horizontal)
+        for axis in range(3):
+            implot.SetNextLineStyle((*palette.TRACES[axis], 1.0), 1.4 * s)
+            implot.PlotLine("xyz"[axis], np.arange(len(values), dtype=float), np.ascontiguousarray(values[:, axis]))
+        implot.EndPlot()

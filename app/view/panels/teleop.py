@@ -1,0 +1,82 @@
+"""Am I driving, how fast, in which frame, and which keys do it."""
+
+from __future__ import annotations
+
+import polyscope.imgui as psim
+
+from app.view import palette, theme
+from app.view.layout import Layout
+from app.view.panels.frame_of import clickable, panel
+from app.view.panels.status_bar import device_line
+from app.view.state import ViewState
+
+# (what it does, actions of the keymap that do it); the keymap says which keys these are
+KEY_LINES = (
+    ("move", ("move +y", "move -x", "move -y", "move +x")),
+    ("up, down", ("move +z", "move -z")),
+    ("swing, nod", ("turn +z", "turn -z", "turn -x", "turn +x")),
+    ("gripper", ("grip_toggle", "grip close", "grip open")),
+    ("slow, clutch", ("fine", "clutch")),
+    ("speed", ("gain_down", "gain_up")),
+    ("record", ("record",)),
+    ("pause, step", ("pause", "step")),
+    ("reset", ("reset",)),
+)
+FRAMES = ("world", "camera", "tool")
+
+
+def draw(state: ViewState, layout: Layout) -> None:
+    s = layout.scale
+    with panel(state, "teleop", "Teleop", layout["teleop"], s) as open_:
+        if not open_:
+            return
+        line, color = device_line(state)
+        theme.row("input", line, color)
+        frame = state.frame
+        if frame is not None and frame.status is not None and frame.status.message:
+            theme.wrapped(frame.status.message, palette.TEXT if frame.status.ok else palette.BAD)
+        info = state.extra("teleop", {})
+        if info.get("tool"):
+            theme.row("tool", str(info["tool"]))
+        if info.get("opening") is not None:
+            theme.row("gripper", f"{1e3 * info['opening']:.1f} mm open")
+        if info.get("drive_force") is not None:
+            theme.row("push", f"{info['drive_force']:.2f} N")
+        _gains(state, info, s)
+        _keys(state, s)
+
+
+def _gains(state: ViewState, info: dict, s: float) -> None:
+    speed = info.get("linear_speed")
+    if speed is not None:
+        theme.text("speed", palette.TEXT_DIM)
+        psim.SameLine(0.46 * psim.GetWindowWidth())
+        theme.text(f"{speed:.2f} m/s")
+        psim.SameLine(0, 8 * s)
+        if clickable(state, "teleop.slower", "-", size=(24 * s, 0), tip="slower"):
+            state.ask("gain_down")
+        psim.SameLine(0, 4 * s)
+        if clickable(state, "teleop.faster", "+", size=(24 * s, 0), tip="faster"):
+            state.ask("gain_up")
+    current = info.get("frame")
+    if current is not None:
+        theme.text("frame", palette.TEXT_DIM)
+        for index, name in enumerate(FRAMES):
+            psim.SameLine(0.46 * psim.GetWindowWidth() if index == 0 else 0.0, 4 * s if index else -1.0)
+            if clickable(state, f"teleop.frame_{name}", name[0].upper(), name == current, (26 * s, 0), f"{name} frame"):
+                state.ask("set_frame", name)
+        psim.SameLine(0, 6 * s)
+        theme.text(current, palette.TEXT_DIM)
+    if info.get("axis_lock"):
+        theme.row("axes", str(info["axis_lock"]))
+    if info.get("grasp_assist") is not None:
+        theme.row("grasp assist", "on" if info["grasp_assist"] else "off")
+
+
+def _keys(state: ViewState, s: float) -> None:
+    psim.Spacing()
+    psim.SeparatorText("keys")
+    for label, actions in KEY_LINES:
+        keys = [state.keymap[a] for a in actions if a in state.keymap]
+        if keys:
+            theme.row(label, "  ".join(keys))

@@ -1,0 +1,81 @@
+"""Below everything: transport, checkpoints and events over simulated time; scrub in replay."""
+
+from __future__ import annotations
+
+import polyscope.imgui as psim
+
+from app.view import palette, theme
+from app.view.layout import Layout
+from app.view.panels.frame_of import clickable, window
+from app.view.state import ViewState
+
+
+def draw(state: ViewState, layout: Layout) -> None:
+    s = layout.scale
+    psim.PushStyleVar(psim.ImGuiStyleVar_WindowRounding, 0.0)
+    with window(state, "timeline", layout["timeline"], psim.ImGuiWindowFlags_NoScrollbar, 0.98):
+        psim.PopStyleVar()
+        frame = state.frame
+        paused = frame is not None and frame.mode == "PAUSED"
+        psim.SetCursorPosY(0.5 * (layout["timeline"].height - psim.GetFrameHeight()))
+        top = psim.GetCursorPosY()
+        for name, label, verb, on, tip in (
+            ("pause", "Resume" if paused else "Pause", "pause", paused, "stop and go on"),
+            ("step", "Step", "step", False, "one step while paused"),
+            ("slow", "Slow", "slow", state.extra("slow", 1.0) < 1.0, "slow motion"),
+            ("reset", "Reset", "reset", False, "back to the start; can be undone"),
+            ("checkpoint", "Checkpoint", "checkpoint", False, "remember this moment"),
+            ("back", "Go back", "load_checkpoint", False, "to the last checkpoint"),
+        ):
+            if clickable(state, f"timeline.{name}", label, on, tip=tip, size=(64 * s, 0) if name == "pause" else (0, 0)):
+                state.ask(verb)
+            psim.SameLine(0, 4 * s)
+        x, _ = psim.GetCursorScreenPos()
+        x += 12 * s
+        room = layout["timeline"].right - x - 14 * s
+        if room > 120 * s:
+            psim.SetCursorPosY(top)
+            _track(state, x, layout["timeline"].y, room, layout["timeline"].height, s)
+
+
+def _track(state: ViewState, x: float, y: float, width: float, height: float, s: float) -> None:
+    """Time axis, events as ticks, checkpoints as diamonds that can be clicked, the latest event as text."""
+    frame = state.frame
+    now = frame.time_sim if frame else 0.0
+    replay = state.extra("replay")
+    end = replay["seconds"] if replay else max(now, 10.0)
+    lst = psim.GetWindowDrawList()
+    line = y + 0.66 * height
+    stamp = f"{now:.2f} s" + (f" / {end:.2f} s" if replay else "")
+    stamp_width = psim.CalcTextSize(stamp)[0] + 10 * s
+    width -= stamp_width
+    lst.AddRectFilled((x, line - 2 * s), (x + width, line + 2 * s), palette.packed(palette.FIELD_HOVER), 2 * s)
+    at = x + width * min(now / end, 1.0)
+    lst.AddRectFilled((x, line - 2 * s), (at, line + 2 * s), palette.packed(palette.ACCENT), 2 * s)
+    for time, _ in list(state.events)[-60:]:
+        if 0.0 <= time <= end:
+            tick = x + width * time / end
+            lst.AddLine((tick, line - 5 * s), (tick, line + 5 * s), palette.packed(palette.TEXT_DIM, 0.6), 1.0)
+    lst.AddCircleFilled((at, line), 5 * s, palette.packed(palette.ACCENT))
+    for mark in state.extra("checkpoints", []):
+        cx = x + width * min(mark["time"] / end, 1.0)
+        r = (4 if mark.get("automatic") else 6) * s
+        color = palette.packed(palette.IDLE if mark.get("automatic") else palette.ORANGE)
+        lst.AddQuadFilled((cx, line - r), (cx + r, line), (cx, line + r), (cx - r, line), color)
+        psim.SetCursorScreenPos((cx - r, line - r))
+        if psim.InvisibleButton(f"##mark{mark['id']}", (2 * r, 2 * r)):
+            state.ask("load_checkpoint", mark["id"])
+        if psim.IsItemHovered():
+            psim.SetTooltip(f"go back to {mark['label']} at {mark['time']:.2f} s")
+    lst.AddText((x + width + 10 * s, line - 0.5 * psim.GetTextLineHeight()), palette.packed(palette.TEXT), stamp)
+    if replay:
+        psim.SetCursorScreenPos((x, line - 8 * s))
+        psim.InvisibleButton("##scrub", (width, 16 * s))
+        if psim.IsItemActive():
+            state.ask("seek", max(0.0, min(1.0, (psim.GetMousePos()[0] - x) / width)) * end)
+    latest = state.notices[-1] if state.notices else (f"{state.events[-1][0]:.1f} s  {state.events[-1][1]}" if state.events else "")
+    if latest:
+        lst.PushClipRect((x, y), (x + width, y + height), True)
+        lst.AddText((x, y + 0.08 * height), palette.packed(palette.TEXT_DIM), latest)
+        lst.PopClipRect()
+    theme.text("")

@@ -1,0 +1,99 @@
+"""Over the 3D view: what the colours mean, where the camera stands; the legend with its locked scale; the banner."""
+
+from __future__ import annotations
+
+import polyscope.imgui as psim
+
+from app.fields import nice_limit
+from app.settings import COLOR_MODES
+from app.view import palette, theme
+from app.view.layout import Layout, Rect
+from app.view.panels.frame_of import clickable, window
+from app.view.state import ViewState
+
+NO_INPUT = psim.ImGuiWindowFlags_NoScrollbar | psim.ImGuiWindowFlags_NoBackground
+TITLES = {"material": "Material", "strain": "Strain", "force": "Force", "depth": "Depth"}
+UNITS = {  # field: (title, factor to the shown unit, unit)
+    "strain": ("largest strain", 100.0, "%"),
+    "force": ("contact force a point", 1.0, "N"),
+    "depth": ("pad depth", 1e3, "mm"),
+}
+
+
+def draw(state: ViewState, layout: Layout, bookmarks: dict) -> None:
+    s = layout.scale
+    with window(state, "view_bar", layout["view_bar"], NO_INPUT):
+        for index, mode in enumerate(COLOR_MODES):
+            if index:
+                psim.SameLine(0, 3 * s)
+            if clickable(state, f"view.{mode}", TITLES[mode], mode == state.settings.color_mode):
+                state.settings.color_mode = mode
+        names = list(bookmarks)[:5]
+        width = sum(psim.CalcTextSize(n)[0] + 17 * s for n in names) + psim.CalcTextSize("+")[0] + 26 * s
+        free = layout["view_bar"].width - width - 14 * s
+        if names and free > psim.GetItemRectMax()[0] - layout["view_bar"].x + 10 * s:
+            psim.SameLine(free)
+            for name in names:
+                if clickable(state, f"view.camera_{name}", name, tip=f"camera: {name}"):
+                    state.ask("camera", name)
+                psim.SameLine(0, 3 * s)
+            if clickable(state, "view.bookmark", "+", tip="remember this camera"):
+                state.ask("bookmark")
+    if state.settings.color_mode in UNITS:
+        _legend(state, layout)
+
+
+def _legend(state: ViewState, layout: Layout) -> None:
+    s = layout.scale
+    mode = state.settings.color_mode
+    title, factor, unit = UNITS[mode]
+    limit = state.settings.scales[mode]
+    with window(state, "legend", layout["legend"], psim.ImGuiWindowFlags_NoScrollbar, 0.9):
+        x, y = psim.GetCursorScreenPos()
+        width = psim.GetContentRegionAvail()[0] - 62 * s
+        lst = psim.GetWindowDrawList()
+        steps = len(palette.VIRIDIS)
+        for k in range(steps):
+            left = x + width * k / steps
+            lst.AddRectFilled((left, y), (left + width / steps + 1, y + 9 * s), palette.packed(palette.VIRIDIS[k]))
+        over = state.field_max > limit
+        dim, low = palette.packed(palette.TEXT_DIM), y + 11 * s
+        lst.AddText((x, low), dim, "0")
+        middle = title + (" - over scale" if over else "")
+        size = psim.CalcTextSize(middle)[0]
+        lst.AddText((x + 0.5 * (width - size), low), palette.packed(palette.WARN) if over else dim, middle)
+        end = f"{factor * limit:g} {unit}"
+        lst.AddText((x + width - psim.CalcTextSize(end)[0], low), dim, end)
+        psim.SetCursorScreenPos((x + width + 10 * s, y))
+        if clickable(state, "legend.fit", "fit", size=(44 * s, 26 * s), tip="set the scale to this frame's largest value"):
+            state.settings.scales[mode] = nice_limit(state.field_max)
+
+
+def banner(state: ViewState, layout: Layout) -> None:
+    """Across the view when the loop is paused for a reason: what happened and what to do."""
+    frame = state.frame
+    if frame is None or not frame.paused_reason:
+        return
+    s = layout.scale
+    psim.PushStyleColor(psim.ImGuiCol_WindowBg, palette.rgba((1.0, 0.955, 0.86), 0.98))
+    psim.PushStyleColor(psim.ImGuiCol_Border, palette.rgba(palette.WARN))
+    rect = layout["banner"]
+    lines = psim.CalcTextSize(frame.paused_reason, False, rect.width - 30 * s)[1]
+    height = lines + psim.GetFrameHeight() + psim.GetTextLineHeight() + 32 * s
+    with window(state, "banner", Rect(rect.x, rect.y, rect.width, height), psim.ImGuiWindowFlags_NoScrollbar):
+        theme.text("PAUSED", palette.WARN)
+        theme.wrapped(frame.paused_reason)
+        if clickable(state, "banner.resume", "Resume"):
+            state.ask("pause", False)
+        psim.SameLine(0, 6 * s)
+        if state.extra("checkpoints") and clickable(state, "banner.checkpoint", "Go back to the last checkpoint"):
+            state.ask("load_checkpoint")
+        if state.extra("checkpoints"):
+            psim.SameLine(0, 6 * s)
+        if clickable(state, "banner.reset", "Reset"):
+            state.ask("reset")
+        if frame.status is not None and not frame.status.ok and state.extra("input") != "keyboard":
+            psim.SameLine(0, 6 * s)
+            if clickable(state, "banner.keyboard", "Drive with the keyboard"):
+                state.ask("use_input", "keyboard")
+    psim.PopStyleColor(2)

@@ -1,0 +1,71 @@
+"""What the panels read: the last Frame, a short history of it, and the wishes they queue."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from app.frame import Frame, Request
+from app.settings import Settings
+
+HISTORY = 240  # frames a trace shows: 8 s at dt 1/30
+
+
+@dataclass
+class ViewState:
+    """Shared by window and panels. Panels read everything here and write only `requests`, `settings` and `ui`."""
+
+    settings: Settings
+    scene: Any = None
+    frame: Frame | None = None
+    requests: list[Request] = field(default_factory=list)
+    traces: dict[str, deque] = field(default_factory=dict)  # name -> (3,) forces [N], one a frame
+    realtime: deque = field(default_factory=lambda: deque(maxlen=HISTORY))
+    newton: deque = field(default_factory=lambda: deque(maxlen=HISTORY))
+    stages: dict[str, float] = field(default_factory=dict)  # stage -> smoothed seconds a step
+    events: deque = field(default_factory=lambda: deque(maxlen=200))  # (time_sim, text)
+    scenes: list = field(default_factory=list)  # (name, path, description)
+    keymap: dict[str, str] = field(default_factory=dict)  # action -> key, for the help
+    notices: list[str] = field(default_factory=list)  # what the window itself has to say: cheaper drawing, bad settings
+    field_max: float = 0.0  # largest value of the coloured field in this frame
+    overlay: bool = False  # first-start page
+    picker: bool = False  # scene picker
+    text: dict[str, str] = field(default_factory=dict)  # text boxes being edited
+    rects: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)  # x0, y0, x1, y1 as drawn
+    draw_seconds: float = 0.0  # smoothed cost of one redraw [s]
+    quality: str = "medium"  # in use
+
+    def ask(self, verb: str, value: Any = None) -> None:
+        """Queues a wish; the loop carries it out between steps."""
+        self.requests.append(Request(verb, value))
+
+    def extra(self, key: str, default: Any = None) -> Any:
+        """A value of the last frame's `extra`, or the default before the first frame."""
+        return default if self.frame is None else self.frame.extra.get(key, default)
+
+    def take(self, frame: Frame) -> None:
+        """Adopts a frame and appends it to the histories."""
+        if self.frame is not None and frame.index < self.frame.index:
+            self.clear_history()
+        self.frame = frame
+        for text in frame.events:
+            self.events.append((frame.time_sim, text))
+        if not frame.stepped:
+            return
+        self.realtime.append(frame.realtime_factor)
+        if frame.report is not None:
+            self.newton.append(frame.report.newton_iterations)
+            for stage, seconds in frame.report.stage_seconds.items():
+                self.stages[stage] = 0.9 * self.stages.get(stage, seconds) + 0.1 * seconds
+        for name, force in frame.extra.get("forces", {}).items():
+            self.traces.setdefault(name, deque(maxlen=HISTORY)).append(np.asarray(force, float))
+
+    def clear_history(self) -> None:
+        """After a reset or another scene: old traces would be read as new ones."""
+        self.traces.clear()
+        self.realtime.clear()
+        self.newton.clear()
+        self.stages.clear()

@@ -1,0 +1,223 @@
+"""Meshes on the screen: registered once a topology version, moved every frame, coloured by what matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polyscope as ps
+
+from app import fields
+from app.frame import Frame
+from app.view import palette
+from app.view.shading import Slab, split_sharp_edges
+
+SHEET_HALF = 1.5e-4  # [m] half the drawn thickness of a sheet at least: thinner ones flicker on what they lie on
+MATERIALS = {
+    "matte": "tacktile_matte",
+    "satin": "tacktile_satin",
+    "gloss": "tacktile_gloss",
+    "glossy": "tacktile_gloss",
+    "metal": "tacktile_metal",
+}
+LIGHT = np.array([0.22, -0.16, -1.0])  # direction of the drawn shadow [m per m of height]
+
+
+@dataclass
+class _Drawn:
+    """One mesh as it stands on the screen."""
+
+    name: str
+    info: Any
+    mesh: Any
+    source: np.ndarray  # drawn vertex -> vertex of the mesh
+    slab: Slab | None = None
+    half: float = 0.0  # [m]
+    moves: str = "points"  # "points", "transform" or "never"
+    dm_inv: np.ndarray | None = None
+    coat: np.ndarray | None = None  # vertices of a pad's coat
+    colored: bool = False
+
+
+class Structures:
+    """Registers the meshes of a scene and follows the Frames."""
+
+    def __init__(self):
+        self._drawn: dict[str, _Drawn] = {}
+        self._model = None
+        self._pads: dict[str, np.ndarray] = {}
+        self._shadow = None
+        self.shadows = True
+
+    def clear(self) -> None:
+        self._drawn.clear()
+        self._model = None
+        self._shadow = None
+        ps.remove_all_structures()
+
+    def register(self, scene, points: np.ndarray) -> None:
+        """Registers every visible mesh of a scene.
+
+        Args:
+            scene: what `scenes.build_scene` gave.
+            points: world-0 point positions [m], (P, 3).
+        """
+        self.clear()
+        self._model = scene.model
+        self._pads = {pad.mesh: np.unique(np.asarray(pad.coat)) for pad in getattr(scene, "pads", ())}
+        visuals = getattr(scene, "visuals", {}) or {}
+        for name, info in scene.model.meshes.items():
+            visual = visuals.get(name)
+            if visual is None or getattr(visual, "show", True):
+                self._add(name, info, visual, points[info.points])
+        self._frame_view(points)
+        self._add_shadow(points)
+
+    def _add(self, name, info, visual, x) -> None:
+        color, material = palette.LOOKS.get(info.kind, palette.LOOKS["body"])
+        transparency = 1.0
+        if visual is not None:
+            color = tuple(getattr(visual, "color", None) or color)
+            material = MATERIALS.get(str(getattr(visual, "roughness", "")), material)
+            transparency = float(getattr(visual, "transparency", 1.0))
+        triangles = np.asarray(info.triangles)
+        drawn = _Drawn(name, info, None, np.arange(len(x)))
+        if info.kind == "shell":
+            drawn.slab = Slab(triangles, len(x))
+            drawn.half = max(SHEET_HALF, 0.5 * float(getattr(info.material, "thickness", 0.0) or 0.0))
+            drawn.source, faces = drawn.slab.source, drawn.slab.triangles
+            vertices = drawn.slab.positions(x, drawn.half)
+        else:
+            by_transform = info.kind == "body" and info.rest is not None and info.body >= 0
+            reference = np.asarray(info.rest) if by_transform else x
+            drawn.source, faces = split_sharp_edges(reference, triangles)
+            drawn.moves = "never" if info.kind == "static" else "transform" if by_transform else "points"
+            vertices = reference[drawn.source]
+        if info.kind in ("shell", "solid") and len(triangles):
+            rest = np.asarray(info.rest) if info.rest is not None else x
+            drawn.dm_inv = fields.rest_inverse(rest, triangles)
+        drawn.coat = self._pads.get(name)
+        drawn.mesh = ps.register_surface_mesh(
+            f"mesh {name}", vertices, faces, color=color, material=material, smooth_shade=True
+        )
+        # Polyscope's transparency: 1 is opaque
+        if transparency < 1.0:
+            drawn.mesh.set_transparency(transparency)
+        self._drawn[name] = drawn
+
+    def _frame_view(self, points: np.ndarray) -> None:
+        """Fixed extents: automatic ones would make light and clipping planes breathe with the scene."""
+        low, high = points.min(axis=0), points.max(axis=0)
+        ps.set_automatically_compute_scene_extents(False)
+        ps.set_bounding_box(low, high)
+        ps.set_length_scale(max(float(np.linalg.norm(high - low)), 1e-3))
+        ps.set_ground_plane_height_mode("manual")
+        ps.set_ground_plane_height(float(low[2]) - 1e-3)
+
+    def _add_shadow(self, points: np.ndarray) -> None:
+        """A flat shadow on the largest static top: it shows how high the tool hovers, which shading alone does not."""
+        floors = [d for d in self._drawn.values() if d.info.kind == "static"]
+        moving = [d for d in self._drawn.values() if d.info.kind != "static"]
+        self._shadow = None
+        if not floors or not moving:
+            return
+        spans = []
+        for d in floors:
+            x = points[d.info.points]
+            extent = x.max(axis=0) - x.min(axis=0)
+            spans.append(extent[0] * extent[1])
+        x = points[floors[int(np.argmax(spans))].info.points]
+        low, high = x.min(axis=0), x.max(axis=0)
+        ids, faces, offset = [], [], 0
+        for d in moving:
+            own = np.arange(d.info.points.start, d.info.points.stop)
+            ids.append(own)
+            faces.append(np.asarray(d.info.triangles) + offset)
+            offset += len(own)
+        self._shadow_floor = (low, high)
+        self._shadow_ids = np.concatenate(ids)
+        self._shadow = ps.register_surface_mesh(
+            "shadow", self._shadow_positions(points), np.concatenate(faces), color=(0.70, 0.70, 0.695), material="flat"
+        )
+        self._shadow.set_back_face_policy("identical")
+
+    def _shadow_positions(self, points: np.ndarray) -> np.ndarray:
+        low, high = self._shadow_floor
+        x = points[self._shadow_ids].copy()
+        height = np.maximum(x[:, 2] - high[2], 0.0)
+        x[:, :2] += height[:, None] * LIGHT[:2]
+        below = points[self._shadow_ids][:, 2] < high[2] - 1e-3
+        x[:, :2] = np.clip(x[:, :2], low[:2] + 1e-4, high[:2] - 1e-4)
+        x[:, 2] = high[2] + np.where(below, -2e-3, 1.2e-4)
+        return x
+
+    def update(self, frame: Frame, mode: str, limit: float) -> float:
+        """Moves and colours every mesh.
+
+        Args:
+            frame: with points (P, 3).
+            mode: one of settings.COLOR_MODES.
+            limit: upper end of the locked scale, in the field's unit.
+
+        Returns:
+            Largest value of the field in this frame (0 for plain materials).
+        """
+        largest = 0.0
+        points = np.asarray(frame.points)
+        for drawn in self._drawn.values():
+            x = points[drawn.info.points]
+            self._move(drawn, x, points)
+            values = self._values(drawn, x, frame, mode)
+            if values is not None:
+                largest = max(largest, float(values.max(initial=0.0)))
+            self._color(drawn, values, limit)
+        if self._shadow is not None:
+            self._shadow.set_enabled(self.shadows)
+            if self.shadows:
+                self._shadow.update_vertex_positions(self._shadow_positions(points))
+        return largest
+
+    def _move(self, drawn: _Drawn, x: np.ndarray, points: np.ndarray) -> None:
+        if drawn.moves == "transform":
+            drawn.mesh.set_transform(body_transform(self._model, drawn.info, points))
+        elif drawn.moves == "points":
+            moved = drawn.slab.positions(x, drawn.half) if drawn.slab else x[drawn.source]
+            drawn.mesh.update_vertex_positions(moved)
+
+    def _values(self, drawn: _Drawn, x: np.ndarray, frame: Frame, mode: str) -> np.ndarray | None:
+        """The field on the mesh's vertices, None where it does not apply."""
+        if mode == "strain" and drawn.dm_inv is not None:
+            strain = fields.largest_strain(x, np.asarray(drawn.info.triangles), drawn.dm_inv)
+            return fields.to_vertices(strain, np.asarray(drawn.info.triangles), len(x))
+        if mode == "force" and frame.signals is not None and drawn.info.kind != "static":
+            return np.linalg.norm(frame.signals.contact_force[0, drawn.info.points], axis=1)
+        if mode == "depth" and drawn.coat is not None:
+            depth = frame.extra.get("coat_depth", {}).get(drawn.name)
+            if depth is not None:
+                values = np.zeros(len(x))
+                values[drawn.coat] = depth
+                return values
+        return None
+
+    def _color(self, drawn: _Drawn, values: np.ndarray | None, limit: float) -> None:
+        if values is None:
+            if drawn.colored:
+                drawn.mesh.remove_quantity("field")
+                drawn.colored = False
+            return
+        # added under the same name it replaces the old one; the locked range travels with it
+        drawn.mesh.add_scalar_quantity(
+            "field", values[drawn.source], enabled=True, cmap="viridis", vminmax=(0.0, limit)
+        )
+        drawn.colored = True
+
+
+def body_transform(model, info, points: np.ndarray) -> np.ndarray:
+    """Pose of a body's mesh, mesh frame to world, (4, 4), from the four frame points of its body."""
+    body = list(model.bodies.values())[info.body]
+    frame = points[body.points : body.points + 4]  # origin and the three columns of A
+    out = np.eye(4)
+    out[:3, 3] = frame[0]
+    out[:3, :3] = frame[1:4].T
+    return out @ np.asarray(body.com_from_mesh)

@@ -1,0 +1,302 @@
+"""The window: Polyscope set up once, ticked by the loop, drawing the last Frame and collecting wishes."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+import polyscope as ps
+import polyscope.imgui as psim
+
+from app.frame import Frame, Request
+from app.settings import Settings
+from app.view import palette, theme
+from app.view.ghost import Ghost
+from app.view.images import DepthImages
+from app.view.keys import Feed, KeyReader, help_texts
+from app.view.layout import compute_layout
+from app.view.materials import load_materials
+from app.view.panels import overlay, record, scene_picker, solver, status_bar, tactile, task, teleop, timeline, view_bar
+from app.view.quality import Quality
+from app.view.state import ViewState
+from app.view.structures import Structures
+
+REDRAW = 1.0 / 30.0  # [s] between redraws while a step is running
+SHARE = 2.0  # a running step is given at least this many times the cost of a redraw before the next one
+
+
+def set_up(headless: bool, size: tuple[int, int], title: str = "Tacktile") -> None:
+    """Polyscope's global switches; the order matters, most must come before init."""
+    ps.set_allow_headless_backends(headless)
+    ps.set_use_prefs_file(False)
+    ps.set_program_name(title)
+    ps.set_verbosity(0)
+    ps.set_errors_throw_exceptions(True)
+    ps.set_warn_for_invalid_values(False)
+    ps.set_display_message_popups(False)
+    ps.set_window_size(*size)
+    ps.set_window_resizable(True)
+    ps.set_enable_vsync(False)
+    ps.set_max_fps(-1)
+    ps.set_frame_tick_limit_fps_mode("ignore_limits")  # the default mode skips callbacks
+    ps.set_build_default_gui_panels(False)
+    ps.set_open_imgui_window_for_user_callback(False)
+    ps.init("openGL3_egl" if headless else "openGL3_glfw")
+    ps.set_up_dir("z_up")
+    ps.set_front_dir("y_front")
+    ps.set_navigation_style("turntable")
+    ps.set_background_color(palette.BACKDROP)
+    load_materials(ps)
+
+
+class Window:
+    """A view: `set_scene`, `draw`, `tick`, `poll`, `close`. Nothing it does touches the engine; it queues Requests."""
+
+    def __init__(self, settings: Settings, feed: Feed | None = None, keymap: dict[str, str] | None = None):
+        """Opens the window.
+
+        Args:
+            settings: read at the start, written to by the panels, saved by `close`.
+            feed: takes the keys of every tick (`devices.keyboard.Keyboard.feed`).
+            keymap: key -> action, for the help.
+
+        Raises:
+            RuntimeError: no display or no OpenGL; the message says what Polyscope said.
+        """
+        self.settings = settings
+        self.feed = feed
+        self.state = ViewState(settings)
+        self.state.keymap = help_texts(keymap or {})
+        self.state.overlay = not settings.overlay_seen
+        self.state.notices += settings.warnings
+        self.closed = False
+        self.problem = ""  # traceback of the last exception while drawing
+        self._progress: tuple[str, float] | None = ("starting", 0.0)
+        self._structures = Structures()
+        self._images = DepthImages()
+        self._quality = Quality(settings.quality)
+        self._ghost: Ghost | None = None
+        self._bookmarks: dict = {}
+        self._dirty = True  # a new frame waits to be moved to the screen
+        self._last_tick = 0.0
+        self._scale = 0.0
+        self._shown = ("", 0.0)
+        self._rect_log = os.environ.get("TACKTILE_LOG_RECTS")
+        set_up(False, (settings.window_width, settings.window_height))
+        self._keys = KeyReader()
+        self._quality.apply()
+        ps.set_user_callback(self._callback)
+
+    # -- what the loop calls
+
+    def progress(self, text: str, fraction: float) -> None:
+        """Shows a loading page; fraction in [0, 1], negative = unknown. Ticks the window."""
+        self._progress = (text, fraction)
+        self.tick()
+
+    def set_scene(self, scene, points: np.ndarray) -> None:
+        """Another scene, or the same one built anew. points: world-0 positions [m], (P, 3)."""
+        self._images.clear()
+        self._structures.register(scene, points)
+        self._ghost = Ghost(scene)
+        self.state.scene = scene
+        self.state.frame = None
+        self.state.clear_history()
+        self.state.events.clear()
+        own = self.settings.bookmarks.get(scene.name, {})
+        eye, target = tuple(scene.camera)[:2]
+        self._bookmarks = {"home": (eye, target)} | dict(getattr(scene, "bookmarks", {}) or {}) | own
+        ps.set_vertical_fov_degrees(38.0)
+        ps.look_at(tuple(map(float, eye)), tuple(map(float, target)))
+        self._progress = None
+
+    def draw(self, frame: Frame) -> None:
+        """Adopts a frame and shows it."""
+        self.state.take(frame)
+        self._dirty = True
+        self.tick()
+
+    def tick(self) -> None:
+        """Redraws once, whatever happens in the panels; notes whether the window was asked to close."""
+        begin = time.perf_counter()
+        if self._dirty and self.state.frame is not None and self.state.scene is not None:
+            self._move()
+        ps.frame_tick()
+        if ps.window_requests_close():  # resets when read: read once a tick, here and nowhere else
+            self.closed = True
+        now = time.perf_counter()
+        self.state.draw_seconds = self._quality.seconds
+        if self._progress is None:
+            notice = self._quality.note(now - begin)
+            if notice:
+                self._quality.apply()
+                self.state.notices.append(notice)
+        self._last_tick = now
+        if self._rect_log:
+            Path(self._rect_log).write_text(json.dumps(self.state.rects))
+
+    def tick_if_due(self) -> None:
+        """Called by the engine between Newton iterations: keeps the camera smooth while a step is long."""
+        if time.perf_counter() - self._last_tick >= max(REDRAW, SHARE * self._quality.seconds):
+            self.tick()
+
+    def poll(self) -> list[Request]:
+        """Wishes queued since the last poll; those that concern the window alone are carried out here."""
+        wishes, self.state.requests = self.state.requests, []
+        out = []
+        for wish in wishes:
+            if wish.verb == "camera":
+                self._fly(wish.value)
+            elif wish.verb == "bookmark":
+                self._bookmark()
+            else:
+                out.append(wish)
+        return out
+
+    def camera_rotation(self) -> np.ndarray:
+        """World from camera (3, 3), columns: right, away from the operator's eye, up."""
+        look, up, right = ps.get_view_camera_parameters().get_camera_frame()
+        return np.stack([np.asarray(right), np.asarray(look), np.asarray(up)], axis=1)
+
+    def toggle_help(self) -> None:
+        self.state.overlay = not self.state.overlay
+
+    def screenshot(self, path: Path, panels: bool = True) -> Path:
+        """Writes the picture as PNG."""
+        from PIL import Image
+
+        pixels = ps.screenshot_to_buffer(transparent_bg=False, include_UI=panels)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels[..., :3]).save(path)
+        return path
+
+    def close(self) -> None:
+        """Saves the settings and takes the window down."""
+        width, height = ps.get_window_size()
+        self.settings.window_width, self.settings.window_height = int(width), int(height)
+        try:
+            self.settings.save()
+        except OSError as error:
+            print(f"settings were not saved: {error}", file=sys.stderr)
+        ps.clear_user_callback()
+        ps.shutdown()
+
+    # -- inside
+
+    def _move(self) -> None:
+        frame, mode = self.state.frame, self.settings.color_mode
+        limit = self.settings.scales.get(mode, 1.0)
+        self._structures.shadows = self._quality.shadows
+        if frame.points is not None:
+            self.state.field_max = self._structures.update(frame, mode, limit)
+        self._images.prepare(frame.extra.get("pads", []), self.settings.scales["depth"])
+        self._shown = (mode, limit)
+        self._dirty = False
+
+    def _callback(self) -> None:
+        # an exception that leaves this callback breaks Polyscope for good
+        try:
+            self._build()
+        except Exception:  # noqa: BLE001 - shown to the operator, the loop goes on
+            text = traceback.format_exc()
+            if text != self.problem:
+                print(text, file=sys.stderr)
+                self.state.notices.append(f"a panel failed: {text.strip().splitlines()[-1]}")
+            self.problem = text
+
+    def _build(self) -> None:
+        width, height = ps.get_window_size()
+        state = self.state
+        hidden = () if state.extra("pads") or state.traces or state.frame is None else ("tactile",)
+        collapsed = [name for name in self.settings.collapsed if name not in hidden]
+        layout = compute_layout(width, height, self.settings.ui_scale, _known(collapsed), hidden)
+        if layout.scale != self._scale:
+            theme.apply_style(layout.scale)
+            self._scale = layout.scale
+        state.rects.clear()
+        pressed = self._keys.read(self.feed)
+        if "F1" in pressed and self.feed is None:
+            self.toggle_help()
+        if "Escape" in pressed:
+            state.overlay = state.picker = False
+        if self._progress is not None:
+            _loading(state, layout, *self._progress)
+            return
+        status_bar.draw(state, layout)
+        for name, module in (("task", task), ("teleop", teleop), ("record", record), ("solver", solver)):
+            if name in layout:
+                module.draw(state, layout)
+        if "tactile" in layout:
+            tactile.draw(state, layout, self._images)
+        view_bar.draw(state, layout, self._bookmarks)
+        if self._ghost is not None:
+            self._ghost.draw(state.frame, layout["view"])
+        timeline.draw(state, layout)
+        view_bar.banner(state, layout)
+        scene_picker.draw(state, layout)
+        overlay.draw(state, layout)
+        _border(state, width, height, layout.scale)
+        mode = self.settings.color_mode
+        if self._shown != (mode, self.settings.scales.get(mode, 1.0)):
+            self._dirty = True  # shown at the next tick
+        self._shortcuts(pressed)
+
+    def _shortcuts(self, pressed: set[str]) -> None:
+        """Digits fly to the camera bookmarks; everything else belongs to the key map."""
+        bound = set(self.state.keymap.values())
+        for number, name in enumerate(list(self._bookmarks)[:9], 1):
+            if str(number) in pressed and str(number) not in bound:
+                self.state.ask("camera", name)
+
+    def _fly(self, name: str) -> None:
+        if name in self._bookmarks:
+            eye, target = self._bookmarks[name]
+            ps.look_at(tuple(map(float, eye)), tuple(map(float, target)), fly_to=False)
+
+    def _bookmark(self) -> None:
+        scene = self.state.scene
+        if scene is None:
+            return
+        camera = ps.get_view_camera_parameters()
+        eye, look = np.asarray(camera.get_position()), np.asarray(camera.get_look_dir())
+        target = eye + look * float(np.linalg.norm(np.asarray(scene.camera[1], float) - np.asarray(scene.camera[0], float)))
+        own = self.settings.bookmarks.setdefault(scene.name, {})
+        name = f"view {len(own) + 1}"
+        own[name] = [eye.tolist(), target.tolist()]
+        self._bookmarks[name] = (eye, target)
+
+
+def _known(names: list[str]) -> list[str]:
+    """Panels of a newer version's settings file are left alone."""
+    from app.view.layout import PANELS
+
+    return [name for name in names if name in PANELS]
+
+
+def _loading(state: ViewState, layout, text: str, fraction: float) -> None:
+    from app.view.layout import Rect
+    from app.view.panels.frame_of import window
+
+    s = layout.scale
+    status, timeline_rect = layout["status"], layout["timeline"]
+    width = min(420 * s, status.width - 20 * s)
+    center = (0.5 * status.width, 0.5 * timeline_rect.bottom)
+    with window(state, "loading", Rect(center[0] - 0.5 * width, center[1] - 55 * s, width, 110 * s)):
+        theme.text("Tacktile")
+        theme.text(text, palette.TEXT_DIM)
+        amount = fraction if fraction >= 0.0 else (time.perf_counter() * 0.4) % 1.0
+        psim.ProgressBar(float(amount), (-1.0, 10 * s), "")
+        theme.text("the first start compiles the kernels; later ones take seconds", palette.TEXT_DIM)
+
+
+def _border(state: ViewState, width: float, height: float, s: float) -> None:
+    """Red around everything while recording, amber while saving."""
+    color = status_bar.RECORD_COLORS.get(state.extra("record", {}).get("state", ""))
+    if color is not None:
+        canvas = psim.GetForegroundDrawList()
+        canvas.AddRect((1, 1), (width - 1, height - 1), palette.packed(color), 0.0, 0, 3.0 * s)
