@@ -1,0 +1,174 @@
+"""Lagged friction: normal forces, closest-point weights and tangent planes of the last positions, kept for one pass.
+
+Energy of a contact: friction_mu * normal_force * f0(|u|) with u the tangential part of sum_a w_a (x_a - x_start_a)
+(Li et al. 2020). Mollified edge pairs keep their friction, with the mollified normal force.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from engine.contact.barrier import barrier_gradient
+from engine.contact.friction_law import friction_hessian_radial, friction_over_u, friction_value
+from engine.contact.narrow import CandidateArrays, closest_weights
+from engine.contact.stencils import StencilBlocks, stride_of
+from engine.distance.mollifier import edge_cross_squared, mollifier
+from engine.distance.stencil import weighted_difference
+
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.kernel
+def lag_kernel(
+    c: CandidateArrays,
+    x: wp.array(dtype=wp.vec3d),
+    active: wp.array(dtype=int),
+    active_count: wp.array(dtype=int),
+    stride: int,
+    points_out: wp.array(dtype=wp.vec4i),
+    weights_out: wp.array(dtype=wp.vec4d),
+    normal_out: wp.array(dtype=wp.vec3d),
+    force_out: wp.array(dtype=wp.float64),
+    world_out: wp.array(dtype=int),
+    count_out: wp.array(dtype=int),
+):
+    """force = friction_mu * normal force [N]; contacts without friction are left out."""
+    k = wp.tid()
+    while k < active_count[0]:
+        i = active[k]
+        p = c.points[i]
+        if c.friction_mu[i] > wp.float64(0.0):
+            x0 = x[p[0]]
+            x1 = x[p[1]]
+            x2 = x[p[2]]
+            x3 = x[p[3]]
+            w = closest_weights(c.kind[i], x0, x1, x2, x3)
+            r = weighted_difference(w, x0, x1, x2, x3)
+            distance = wp.length(r)
+            m = wp.float64(1.0)
+            if c.mollifier_eps[i] > wp.float64(0.0):
+                m = mollifier(edge_cross_squared(x0, x1, x2, x3), c.mollifier_eps[i])
+            force = -c.stiffness[i] * m * barrier_gradient(distance - c.min_separation[i], c.dhat[i])
+            if force > wp.float64(0.0):
+                at = wp.atomic_add(count_out, 0, 1)
+                points_out[at] = p
+                weights_out[at] = w
+                normal_out[at] = r / distance
+                force_out[at] = c.friction_mu[i] * force
+                world_out[at] = c.world[i]
+        k += stride
+
+
+@wp.func
+def slip(
+    p: wp.vec4i,
+    w: wp.vec4d,
+    n: wp.vec3d,
+    x: wp.array(dtype=wp.vec3d),
+    x_start: wp.array(dtype=wp.vec3d),
+) -> wp.vec3d:
+    """Tangential displacement since the start of the step [m]."""
+    u = wp.vec3d()
+    for a in range(4):
+        u = u + (x[p[a]] - x_start[p[a]]) * w[a]
+    return u - n * wp.dot(n, u)
+
+
+@wp.kernel
+def derivatives_kernel(
+    count: wp.array(dtype=int),
+    points: wp.array(dtype=wp.vec4i),
+    weights: wp.array(dtype=wp.vec4d),
+    normal: wp.array(dtype=wp.vec3d),
+    force: wp.array(dtype=wp.float64),
+    x: wp.array(dtype=wp.vec3d),
+    x_start: wp.array(dtype=wp.vec3d),
+    step_size: wp.array(dtype=wp.float64),
+    epsv: wp.float64,
+    stride: int,
+    block_out: wp.array(dtype=wp.mat33d),
+    gradient_out: wp.array2d(dtype=wp.vec3d),
+):
+    c = wp.tid()
+    eps = epsv * step_size[0]
+    while c < count[0]:
+        n = normal[c]
+        w = weights[c]
+        u = slip(points[c], w, n, x, x_start)
+        length = wp.length(u)
+        over_u = force[c] * friction_over_u(length, eps)
+        block = (wp.identity(n=3, dtype=wp.float64) - wp.outer(n, n)) * over_u
+        if length > wp.float64(0.0):
+            t = u / length
+            block = block + wp.outer(t, t) * (force[c] * friction_hessian_radial(length, eps) - over_u)
+        block_out[c] = block
+        for a in range(4):
+            gradient_out[c, a] = u * (over_u * w[a])
+        c += stride
+
+
+@wp.kernel
+def value_kernel(
+    count: wp.array(dtype=int),
+    points: wp.array(dtype=wp.vec4i),
+    weights: wp.array(dtype=wp.vec4d),
+    normal: wp.array(dtype=wp.vec3d),
+    force: wp.array(dtype=wp.float64),
+    world: wp.array(dtype=int),
+    x: wp.array(dtype=wp.vec3d),
+    x_start: wp.array(dtype=wp.vec3d),
+    step_size: wp.array(dtype=wp.float64),
+    epsv: wp.float64,
+    stride: int,
+    world_energy_out: wp.array(dtype=wp.float64),
+):
+    c = wp.tid()
+    eps = epsv * step_size[0]
+    while c < count[0]:
+        u = slip(points[c], weights[c], normal[c], x, x_start)
+        wp.atomic_add(world_energy_out, world[c], force[c] * friction_value(wp.length(u), eps))
+        c += stride
+
+
+class Friction:
+    """The lagged list of one pass and its stencil blocks."""
+
+    def __init__(self, capacity: int, epsv: float, device: str):
+        self.blocks = StencilBlocks(capacity, device)
+        self.normal = wp.zeros(capacity, dtype=wp.vec3d, device=device)
+        self.force = wp.zeros(capacity, dtype=wp.float64, device=device)
+        self.world = wp.zeros(capacity, dtype=int, device=device)
+        self.epsv, self.device, self.stride = epsv, device, stride_of(device)
+
+    def launch_lag(self, c: CandidateArrays, x, active, active_count) -> None:
+        b = self.blocks
+        b.count.zero_()
+        wp.launch(
+            lag_kernel,
+            self.stride,
+            [c, x, active, active_count, self.stride],
+            [b.points, b.weights, self.normal, self.force, self.world, b.count],
+            device=self.device,
+        )
+
+    def launch_derivatives(self, inputs) -> None:
+        b = self.blocks
+        wp.launch(
+            derivatives_kernel,
+            self.stride,
+            [b.count, b.points, b.weights, self.normal, self.force]
+            + [inputs.x, inputs.x_start, inputs.step_size, wp.float64(self.epsv), self.stride],
+            [b.block, b.gradient],
+            device=self.device,
+        )
+
+    def launch_value(self, inputs, world_energy) -> None:
+        b = self.blocks
+        wp.launch(
+            value_kernel,
+            self.stride,
+            [b.count, b.points, b.weights, self.normal, self.force, self.world]
+            + [inputs.x, inputs.x_start, inputs.step_size, wp.float64(self.epsv), self.stride],
+            [world_energy],
+            device=self.device,
+        )

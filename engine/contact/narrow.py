@@ -1,0 +1,247 @@
+"""Narrow phase: which candidates touch, their barrier energy, its derivatives, and the safe step.
+
+A contact's energy is stiffness * m * b(gap / dhat) with gap = distance - min_separation (barrier.py) and m the
+parallel-edge mollifier (1 for point-triangle pairs). Gradient: exact. Hessian used: the Gauss-Newton part
+stiffness * m * b'' n n^T on the closest-point weights, positive semi-definite (Li et al. 2020 project the full one).
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from engine.contact.barrier import barrier, barrier_gradient, barrier_hessian
+from engine.contact.ccd import additive_ccd
+from engine.distance.edge_edge import edge_edge_weights
+from engine.distance.mollifier import (
+    edge_cross_squared,
+    edge_cross_squared_gradient,
+    mollifier,
+    mollifier_gradient,
+)
+from engine.distance.point_triangle import point_triangle_weights
+from engine.distance.stencil import weighted_difference
+
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.struct
+class CandidateArrays:
+    """The candidate list as kernels see it: see engine.contact.candidates.Candidates."""
+
+    count: wp.array(dtype=int)
+    points: wp.array(dtype=wp.vec4i)
+    kind: wp.array(dtype=int)
+    world: wp.array(dtype=int)
+    dhat: wp.array(dtype=wp.float64)
+    min_separation: wp.array(dtype=wp.float64)
+    stiffness: wp.array(dtype=wp.float64)
+    friction_mu: wp.array(dtype=wp.float64)
+    mollifier_eps: wp.array(dtype=wp.float64)
+
+
+def candidate_arrays(candidates) -> CandidateArrays:
+    arrays = CandidateArrays()
+    for name in CandidateArrays.vars:
+        setattr(arrays, name, getattr(candidates, name))
+    return arrays
+
+
+@wp.func
+def closest_weights(kind: int, x0: wp.vec3d, x1: wp.vec3d, x2: wp.vec3d, x3: wp.vec3d) -> wp.vec4d:
+    w = wp.vec4d()
+    if kind == 0:
+        w = point_triangle_weights(x0, x1, x2, x3)
+    else:
+        w = edge_edge_weights(x0, x1, x2, x3)
+    return w
+
+
+@wp.func
+def box_separation(kind: int, x0: wp.vec3d, x1: wp.vec3d, x2: wp.vec3d, x3: wp.vec3d) -> wp.float64:
+    """Largest gap of the features' boxes along an axis [m], negative when they overlap: a cheap bound of the distance."""
+    lo = wp.min(x2, x3)
+    hi = wp.max(x2, x3)
+    alo = x0
+    ahi = x0
+    if kind == 0:
+        lo = wp.min(lo, x1)
+        hi = wp.max(hi, x1)
+    else:
+        alo = wp.min(x0, x1)
+        ahi = wp.max(x0, x1)
+    u = alo - hi
+    v = lo - ahi
+    return wp.max(wp.max(wp.max(u[0], u[1]), u[2]), wp.max(wp.max(v[0], v[1]), v[2]))
+
+
+@wp.kernel
+def detect_kernel(
+    c: CandidateArrays,
+    x: wp.array(dtype=wp.vec3d),
+    stride: int,
+    # Out:
+    gap_out: wp.array(dtype=wp.float64),
+    active_out: wp.array(dtype=int),
+    active_count: wp.array(dtype=int),
+    world_min_gap: wp.array(dtype=wp.float64),
+):
+    """Gap of every candidate; a far one gets a lower bound of it. Active ones are listed in candidate order."""
+    i = wp.tid()
+    while i < c.count[0]:
+        p = c.points[i]
+        x0 = x[p[0]]
+        x1 = x[p[1]]
+        x2 = x[p[2]]
+        x3 = x[p[3]]
+        dhat = c.dhat[i]
+        reach = dhat + c.min_separation[i]
+        bound = box_separation(c.kind[i], x0, x1, x2, x3)
+        gap = bound - c.min_separation[i]
+        if bound < reach:
+            w = closest_weights(c.kind[i], x0, x1, x2, x3)
+            gap = wp.length(weighted_difference(w, x0, x1, x2, x3)) - c.min_separation[i]
+            if gap < dhat:
+                active_out[wp.atomic_add(active_count, 0, 1)] = i
+                wp.atomic_min(world_min_gap, c.world[i], gap)
+        gap_out[i] = gap
+        i += stride
+
+
+@wp.kernel
+def derivatives_kernel(
+    c: CandidateArrays,
+    x: wp.array(dtype=wp.vec3d),
+    active: wp.array(dtype=int),
+    active_count: wp.array(dtype=int),
+    stride: int,
+    # Out:
+    points_out: wp.array(dtype=wp.vec4i),
+    weights_out: wp.array(dtype=wp.vec4d),
+    block_out: wp.array(dtype=wp.mat33d),
+    gradient_out: wp.array2d(dtype=wp.vec3d),
+):
+    k = wp.tid()
+    while k < active_count[0]:
+        i = active[k]
+        p = c.points[i]
+        x0 = x[p[0]]
+        x1 = x[p[1]]
+        x2 = x[p[2]]
+        x3 = x[p[3]]
+        w = closest_weights(c.kind[i], x0, x1, x2, x3)
+        r = weighted_difference(w, x0, x1, x2, x3)
+        distance = wp.length(r)
+        n = r / distance
+        gap = distance - c.min_separation[i]
+        dhat = c.dhat[i]
+        m = wp.float64(1.0)
+        eps = c.mollifier_eps[i]
+        cross = wp.float64(0.0)
+        if eps > wp.float64(0.0):
+            cross = edge_cross_squared(x0, x1, x2, x3)
+            m = mollifier(cross, eps)
+        slope = c.stiffness[i] * m * barrier_gradient(gap, dhat)
+        curvature = c.stiffness[i] * m * barrier_hessian(gap, dhat)
+        points_out[k] = p
+        weights_out[k] = w
+        block_out[k] = wp.outer(n, n) * curvature
+        for a in range(4):
+            gradient_out[k, a] = n * (slope * w[a])
+        if eps > wp.float64(0.0) and cross < eps:
+            scale = c.stiffness[i] * barrier(gap, dhat) * mollifier_gradient(cross, eps)
+            g = edge_cross_squared_gradient(x0, x1, x2, x3)
+            for a in range(4):
+                gradient_out[k, a] = gradient_out[k, a] + wp.vec3d(g[a, 0], g[a, 1], g[a, 2]) * scale
+        k += stride
+
+
+@wp.kernel
+def near_kernel(
+    c: CandidateArrays,
+    gap: wp.array(dtype=wp.float64),
+    dx: wp.array(dtype=wp.vec3d),
+    stride: int,
+    near_out: wp.array(dtype=int),
+    near_count: wp.array(dtype=int),
+):
+    """Candidates that may touch, or be touched, within the update dx: only these enter the line search."""
+    i = wp.tid()
+    while i < c.count[0]:
+        p = c.points[i]
+        d0 = wp.length(dx[p[0]])
+        d1 = wp.length(dx[p[1]])
+        d2 = wp.length(dx[p[2]])
+        d3 = wp.length(dx[p[3]])
+        reach = wp.float64(0.0)
+        if c.kind[i] == 0:
+            reach = d0 + wp.max(d1, wp.max(d2, d3))
+        else:
+            reach = wp.max(d0, d1) + wp.max(d2, d3)
+        if gap[i] - reach < c.dhat[i]:
+            near_out[wp.atomic_add(near_count, 0, 1)] = i
+        i += stride
+
+
+@wp.kernel
+def value_kernel(
+    c: CandidateArrays,
+    x: wp.array(dtype=wp.vec3d),
+    near: wp.array(dtype=int),
+    near_count: wp.array(dtype=int),
+    stride: int,
+    world_energy_out: wp.array(dtype=wp.float64),
+):
+    k = wp.tid()
+    while k < near_count[0]:
+        i = near[k]
+        p = c.points[i]
+        x0 = x[p[0]]
+        x1 = x[p[1]]
+        x2 = x[p[2]]
+        x3 = x[p[3]]
+        dhat = c.dhat[i]
+        if box_separation(c.kind[i], x0, x1, x2, x3) < dhat + c.min_separation[i]:
+            w = closest_weights(c.kind[i], x0, x1, x2, x3)
+            gap = wp.length(weighted_difference(w, x0, x1, x2, x3)) - c.min_separation[i]
+            if gap < dhat:
+                m = wp.float64(1.0)
+                if c.mollifier_eps[i] > wp.float64(0.0):
+                    m = mollifier(edge_cross_squared(x0, x1, x2, x3), c.mollifier_eps[i])
+                if m > wp.float64(0.0) or gap <= wp.float64(0.0):
+                    value = barrier(gap, dhat)
+                    if gap > wp.float64(0.0):
+                        value = value * m
+                    wp.atomic_add(world_energy_out, c.world[i], c.stiffness[i] * value)
+        k += stride
+
+
+@wp.kernel
+def step_bound_kernel(
+    c: CandidateArrays,
+    x: wp.array(dtype=wp.vec3d),
+    dx: wp.array(dtype=wp.vec3d),
+    near: wp.array(dtype=int),
+    near_count: wp.array(dtype=int),
+    conservative: wp.float64,
+    stride: int,
+    world_bound_out: wp.array(dtype=wp.float64),
+):
+    k = wp.tid()
+    while k < near_count[0]:
+        i = near[k]
+        p = c.points[i]
+        toi = additive_ccd(
+            c.kind[i],
+            x[p[0]],
+            x[p[1]],
+            x[p[2]],
+            x[p[3]],
+            dx[p[0]],
+            dx[p[1]],
+            dx[p[2]],
+            dx[p[3]],
+            c.min_separation[i],
+            conservative,
+        )
+        wp.atomic_min(world_bound_out, c.world[i], toi)
+        k += stride

@@ -1,0 +1,203 @@
+"""Contacts and friction as seen by the linear system: four points, weights, one 3x3 block.
+
+A stencil contributes  J^T B J  with  J dx = sum_a w_a dx_point(a). Stencils whose node pairs all lie in the matrix
+pattern (a cloth on a table: the other side does not move) are folded into the matrix, so that the factor sees them;
+the others stay matrix-free and add their diagonal to the preconditioner.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+wp.set_module_options({"enable_backward": False})
+
+MAX_ENTRIES = 16
+entry_nodes = wp.types.vector(length=16, dtype=int)
+entry_weights = wp.types.vector(length=16, dtype=wp.float64)
+
+
+@wp.struct
+class Riders:
+    """Embedding and freedom of nodes, as the fold needs them."""
+
+    point_node: wp.array(dtype=int)
+    point_count: wp.array(dtype=int)
+    point_weights: wp.array(dtype=wp.vec4d)
+    node_free: wp.array(dtype=int)
+    node_body: wp.array(dtype=int)
+    body_node: wp.array(dtype=int)
+
+
+@wp.struct
+class MatrixTarget:
+    """Where folded blocks go: the matrix by rows, the diagonals of the preconditioner, the band."""
+
+    row_start: wp.array(dtype=int)
+    column: wp.array(dtype=int)
+    values: wp.array(dtype=wp.mat33d)
+    extra: wp.array(dtype=wp.mat33d)
+    body_extra: wp.array2d(dtype=wp.mat33d)
+    component_of: wp.array(dtype=int)
+    position_of: wp.array(dtype=int)
+    width: wp.array(dtype=int)
+    storage: wp.array(dtype=int)
+    band: wp.array(dtype=wp.mat33d)
+
+
+@wp.func
+def find_slot(row_start: wp.array(dtype=int), column: wp.array(dtype=int), i: int, j: int) -> int:
+    """Slot of block (i, j), -1 when it is not in the pattern."""
+    lo = row_start[i]
+    hi = row_start[i + 1] - 1
+    found = int(-1)
+    while lo <= hi:
+        mid = (lo + hi) // 2
+        c = column[mid]
+        if c == j:
+            found = mid
+            lo = hi + 1
+        elif c < j:
+            lo = mid + 1
+        else:
+            hi = mid - 1
+    return found
+
+
+@wp.kernel
+def scatter_gradient_kernel(
+    count: wp.array(dtype=int),
+    points: wp.array(dtype=wp.vec4i),
+    gradient: wp.array2d(dtype=wp.vec3d),
+    r: Riders,
+    stride: int,
+    node_gradient_out: wp.array(dtype=wp.vec3d),
+):
+    c = wp.tid()
+    while c < count[0]:
+        p = points[c]
+        for a in range(4):
+            point = p[a]
+            w = r.point_weights[point]
+            for k in range(r.point_count[point]):
+                wp.atomic_add(node_gradient_out, r.point_node[point] + k, gradient[c, a] * w[k])
+        c += stride
+
+
+@wp.kernel
+def fold_kernel(
+    count: wp.array(dtype=int),
+    points: wp.array(dtype=wp.vec4i),
+    weights: wp.array(dtype=wp.vec4d),
+    block: wp.array(dtype=wp.mat33d),
+    r: Riders,
+    m: MatrixTarget,
+    stride: int,
+    # Out: stencils that stay matrix-free
+    free_count: wp.array(dtype=int),
+    entries_out: wp.array(dtype=int),
+    node_out: wp.array2d(dtype=int),
+    coefficient_out: wp.array2d(dtype=wp.float64),
+    free_block_out: wp.array(dtype=wp.mat33d),
+):
+    c = wp.tid()
+    while c < count[0]:
+        nodes = entry_nodes()
+        coefs = entry_weights()
+        n = int(0)
+        p = points[c]
+        w = weights[c]
+        for a in range(4):
+            point = p[a]
+            if w[a] != wp.float64(0.0):
+                pw = r.point_weights[point]
+                for k in range(r.point_count[point]):
+                    node = r.point_node[point] + k
+                    if r.node_free[node] == 1:
+                        at = int(-1)
+                        for e in range(n):
+                            if nodes[e] == node:
+                                at = e
+                        if at < 0:
+                            at = n
+                            n = n + 1
+                            nodes[at] = node
+                            coefs[at] = wp.float64(0.0)
+                        coefs[at] = coefs[at] + w[a] * pw[k]
+        b = block[c]
+        inside = int(1)
+        for i in range(n):
+            for j in range(i):
+                if inside == 1 and find_slot(m.row_start, m.column, nodes[i], nodes[j]) < 0:
+                    inside = 0
+        if inside == 1:
+            for i in range(n):
+                for j in range(n):
+                    slot = find_slot(m.row_start, m.column, nodes[i], nodes[j])
+                    wp.atomic_add(m.values, slot, b * (coefs[i] * coefs[j]))
+        else:
+            at = wp.atomic_add(free_count, 0, 1)
+            entries_out[at] = n
+            free_block_out[at] = b
+            for i in range(n):
+                node_out[at, i] = nodes[i]
+                coefficient_out[at, i] = coefs[i]
+                ni = nodes[i]
+                bi = r.node_body[ni]
+                for j in range(n):
+                    nj = nodes[j]
+                    pair = b * (coefs[i] * coefs[j])
+                    if bi >= 0:
+                        if r.node_body[nj] == bi:
+                            first = r.body_node[bi]
+                            wp.atomic_add(m.body_extra, bi, (ni - first) * 4 + nj - first, pair)
+                    elif ni == nj:
+                        wp.atomic_add(m.extra, ni, pair)
+                    elif m.component_of[ni] >= 0 and m.component_of[nj] == m.component_of[ni]:
+                        comp = m.component_of[ni]
+                        d = m.position_of[ni] - m.position_of[nj]
+                        if d > 0 and d < m.width[comp]:
+                            wp.atomic_add(m.band, m.storage[comp] + m.position_of[nj] * m.width[comp] + d, pair)
+        c += stride
+
+
+class StencilBlocks:
+    """Arrays of one kind of stencils (contacts, or friction) at capacity, and their folded / matrix-free split."""
+
+    def __init__(self, capacity: int, device: str):
+        self.capacity, self.device = capacity, device
+        zeros = lambda shape, dtype: wp.zeros(shape, dtype=dtype, device=device)  # noqa: E731
+        self.count = zeros(1, int)
+        self.points = zeros(capacity, wp.vec4i)
+        self.weights = zeros(capacity, wp.vec4d)
+        self.block = zeros(capacity, wp.mat33d)
+        self.gradient = zeros((capacity, 4), wp.vec3d)
+        self.free_count = zeros(1, int)
+        self.entries = zeros(capacity, int)
+        self.node = zeros((capacity, MAX_ENTRIES), int)
+        self.coefficient = zeros((capacity, MAX_ENTRIES), wp.float64)
+        self.free_block = zeros(capacity, wp.mat33d)
+        self.stride = stride_of(device)
+
+    def launch_scatter_gradient(self, riders: Riders, node_gradient) -> None:
+        wp.launch(
+            scatter_gradient_kernel,
+            self.stride,
+            [self.count, self.points, self.gradient, riders, self.stride],
+            [node_gradient],
+            device=self.device,
+        )
+
+    def launch_fold(self, riders: Riders, target: MatrixTarget) -> None:
+        self.free_count.zero_()
+        wp.launch(
+            fold_kernel,
+            self.stride,
+            [self.count, self.points, self.weights, self.block, riders, target, self.stride],
+            [self.free_count, self.entries, self.node, self.coefficient, self.free_block],
+            device=self.device,
+        )
+
+
+def stride_of(device: str) -> int:
+    """Threads of a grid-stride launch: one on the CPU (serial and in order), many on a GPU."""
+    return 1 if wp.get_device(device).is_cpu else 32768

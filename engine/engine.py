@@ -1,0 +1,225 @@
+"""Engine: owns the data of one model and steps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import warp as wp
+
+from engine.options import Options
+from engine.saving import load_state, model_fingerprint, save_state
+from engine.signals import read_signals
+from engine.stepper.newton import Newton
+from engine.types import Control, Model, Signals, State, StepReport
+
+
+class Engine:
+    """Steps a Model. One instance, one thread.
+
+    Args:
+        model: from `ModelBuilder.finalize`; its device is the engine's.
+        options: see `Options`.
+        capture: replay stages as captured graphs (False: eager launches, for debugging).
+    """
+
+    def __init__(self, model: Model, options: Options | None = None, capture: bool = True):
+        self.model = model
+        self.options = options or Options()
+        self._driven = [b for b in model.bodies.values() if b.driven]
+        self._driven_joints = [j for j in model.joints.values() if j.drive is not None]
+        self.state = self._initial_state()
+        self._control = self._initial_control()
+        self.newton = Newton(model, self.state, self.options, capture)
+        self.report = StepReport()
+        self.newton.stages.run("predict")  # fills the point positions
+
+    # stepping -------------------------------------------------------------------------------------------------------
+    def step(self, control: Control | None = None, on_iteration: Callable[[], None] | None = None) -> StepReport:
+        """Advance every world by dt. `control` None keeps the last targets. `on_iteration` is called between Newton
+        iterations (the window ticks there); it must not touch the engine.
+
+        Raises:
+            ValueError: a control array of the wrong shape or not finite.
+            FloatingPointError: the state became not finite; the state before the step is restored.
+        """
+        if control is not None:
+            self._control = self._checked(control)
+        self._write_joint_targets(self._control.joint_target)
+        before = (self.state.x.numpy().copy(), self.state.v.numpy().copy())
+        self.newton.on_iteration = on_iteration
+        self.report = self.newton.step(self._control)
+        if not np.isfinite(self.state.x.numpy()).all():
+            self.state.x.assign(before[0])
+            self.state.v.assign(before[1])
+            raise FloatingPointError(
+                f"the step at t = {self.state.time.max():.4f} s gave positions that are not finite; the state before it "
+                "was restored. Smaller Options.dt or softer materials may help; the last checkpoint is safe."
+            )
+        self.state.step_index += 1
+        self.state.time += self.options.dt
+        return self.report
+
+    def control(self) -> Control:
+        """A copy of the current targets, to be changed and handed to `step`."""
+        return Control(self._control.body_transform.copy(), self._control.joint_target.copy())
+
+    @property
+    def driven_bodies(self) -> list[str]:
+        """Names of the rows of Control.body_transform."""
+        return [b.name for b in self._driven]
+
+    @property
+    def driven_joints(self) -> list[str]:
+        """Names of the rows of Control.joint_target."""
+        return [j.name for j in self._driven_joints]
+
+    def reset(self, world: int | None = None) -> None:
+        """Back to the model's initial state, all worlds or one."""
+        fresh = self._initial_state()
+        n = self.model.nodes_per_world
+        rows = slice(None) if world is None else slice(world * n, (world + 1) * n)
+        for name in ("x", "v", "x_prev", "v_prev"):
+            values = getattr(self.state, name).numpy().copy()
+            values[rows] = getattr(fresh, name).numpy()[rows]
+            getattr(self.state, name).assign(values)
+        picked = slice(None) if world is None else world
+        initial = self._initial_control()
+        self.state.step_index[picked] = 0
+        self.state.time[picked] = 0.0
+        self._control.body_transform[picked] = initial.body_transform[picked]
+        self._control.joint_target[picked] = initial.joint_target[picked]
+        self._refresh_points()
+
+    # reading --------------------------------------------------------------------------------------------------------
+    def positions(self, world: int = 0) -> np.ndarray:
+        """All point positions of one world [m], (P, 3) float64, a copy."""
+        p = self.model.points_per_world
+        return self.newton.system.points.numpy()[world * p : (world + 1) * p].copy()
+
+    def mesh_positions(self, name: str, world: int = 0) -> np.ndarray:
+        """Vertices of a named mesh [m], (n, 3) float64."""
+        points = self._mesh(name).points
+        offset = world * self.model.points_per_world
+        return self.newton.system.points.numpy()[points.start + offset : points.stop + offset].copy()
+
+    def body_transform(self, name: str, world: int = 0) -> np.ndarray:
+        """Pose of a body's mesh frame in the world, (4, 4). The matrix part carries the small affine strain."""
+        body = self._body(name)
+        node = body.node + world * self.model.nodes_per_world
+        x = self.state.x.numpy()[node : node + 4]
+        pose = np.eye(4)
+        pose[:3, 3] = x[0]
+        pose[:3, :3] = x[1:].T
+        return pose @ body.com_from_mesh
+
+    def signals(self) -> Signals:
+        """Contact forces, drives and joints after the last step."""
+        return read_signals(self)
+
+    # saving ---------------------------------------------------------------------------------------------------------
+    def get_state(self) -> dict[str, np.ndarray]:
+        """All that a restart needs, host copies."""
+        s = self.state
+        arrays = {name: getattr(s, name).numpy().copy() for name in ("x", "v", "x_prev", "v_prev")}
+        arrays["step_index"], arrays["time"] = s.step_index.copy(), s.time.copy()
+        arrays["control_body_transform"] = self._control.body_transform.copy()
+        arrays["control_joint_target"] = self._control.joint_target.copy()
+        return arrays
+
+    def set_state(self, arrays: dict[str, np.ndarray]) -> None:
+        """Restore `get_state`. Raises ValueError naming the array that does not fit this model."""
+        expected = self.get_state()
+        for name, current in expected.items():
+            if name not in arrays:
+                raise ValueError(f"state lacks the array '{name}'; it needs {', '.join(expected)}")
+            if np.shape(arrays[name]) != current.shape:
+                raise ValueError(
+                    f"state array '{name}' has shape {np.shape(arrays[name])}; this model needs {current.shape}"
+                )
+        for name in ("x", "v", "x_prev", "v_prev"):
+            getattr(self.state, name).assign(np.asarray(arrays[name], float))
+        self.state.step_index[:] = arrays["step_index"]
+        self.state.time[:] = arrays["time"]
+        self._control.body_transform[:] = arrays["control_body_transform"]
+        self._control.joint_target[:] = arrays["control_joint_target"]
+        self._refresh_points()
+
+    def save(self, path) -> None:
+        """Write the state with version and model fingerprint; `load` resumes bit for bit on the same device."""
+        save_state(path, self.get_state(), model_fingerprint(self.model), self.options)
+
+    def load(self, path) -> None:
+        """Restore `save`. Raises ValueError when the file is of another model or a later version."""
+        self.set_state(load_state(path, model_fingerprint(self.model)))
+
+    # private --------------------------------------------------------------------------------------------------------
+    def _initial_state(self) -> State:
+        m, dt = self.model, self.options.dt
+        x, v = m.node_start.numpy(), m.node_start_velocity.numpy()
+
+        def array(values):
+            return wp.array(values, dtype=wp.vec3d, device=m.device)
+
+        return State(
+            x=array(x),
+            v=array(v),
+            x_prev=array(x - dt * v),
+            v_prev=array(v),
+            step_index=np.zeros(m.num_worlds, np.int64),
+            time=np.zeros(m.num_worlds),
+        )
+
+    def _initial_control(self) -> Control:
+        worlds = self.model.num_worlds
+        x = self.model.node_start.numpy()
+        transforms = np.tile(np.eye(4), (worlds, len(self._driven), 1, 1))
+        for w in range(worlds):
+            for d, body in enumerate(self._driven):
+                node = body.node + w * self.model.nodes_per_world
+                transforms[w, d, :3, 3] = x[node]
+                transforms[w, d, :3, :3] = x[node + 1 : node + 4].T
+                transforms[w, d] = transforms[w, d] @ body.com_from_mesh
+        targets = np.zeros((worlds, len(self._driven_joints)))
+        for j, joint in enumerate(self._driven_joints):
+            energy, first = joint.coordinate, joint.element
+            values = energy.target.numpy().reshape(worlds, -1)
+            targets[:, j] = values[:, first]
+        return Control(transforms, targets)
+
+    def _write_joint_targets(self, joint_target: np.ndarray) -> None:
+        by_energy: dict[int, tuple] = {}
+        for j, joint in enumerate(self._driven_joints):
+            by_energy.setdefault(id(joint.coordinate), (joint.coordinate, []))[1].append((joint.element, j))
+        for energy, rows in by_energy.values():
+            values = energy.target.numpy().copy().reshape(self.model.num_worlds, -1)
+            for element, j in rows:
+                values[:, element] = joint_target[:, j]
+            energy.target.assign(values.reshape(-1))
+
+    def _checked(self, control: Control) -> Control:
+        current = self._control
+        for name in ("body_transform", "joint_target"):
+            value, expected = np.asarray(getattr(control, name), float), getattr(current, name)
+            if value.shape != expected.shape:
+                raise ValueError(
+                    f"Control.{name} has shape {value.shape}; this model needs {expected.shape} "
+                    f"(driven bodies: {self.driven_bodies}, driven joints: {self.driven_joints})"
+                )
+            if not np.isfinite(value).all():
+                raise ValueError(f"Control.{name} holds values that are not finite")
+        return Control(np.array(control.body_transform, float), np.array(control.joint_target, float))
+
+    def _refresh_points(self) -> None:
+        system = self.newton.system
+        system.map.launch_positions(self.state.x, system.points)
+
+    def _mesh(self, name: str):
+        if name not in self.model.meshes:
+            raise KeyError(f"no mesh '{name}'; available: {', '.join(self.model.meshes)}")
+        return self.model.meshes[name]
+
+    def _body(self, name: str):
+        if name not in self.model.bodies:
+            raise KeyError(f"no body '{name}'; available: {', '.join(self.model.bodies) or 'none'}")
+        return self.model.bodies[name]

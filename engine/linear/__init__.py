@@ -1,0 +1,1 @@
+"""The linear system of one Newton iteration: pattern, assembly, preconditioners, solvers."""

@@ -1,0 +1,39 @@
+"""Direct sparse fallback on the CPU (scipy SuperLU) of the whole matrix, matrix-free contacts included."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as spl
+
+
+def stencil_matrix(stencils, num_nodes: int):
+    """Matrix of the stencil blocks that stayed matrix-free, (3N, 3N) scipy CSR."""
+    count = int(stencils.free_count.numpy()[0])
+    entries = stencils.entries.numpy()[:count]
+    node = stencils.node.numpy()[:count]
+    coefficient = stencils.coefficient.numpy()[:count]
+    block = stencils.free_block.numpy()[:count]
+    rows, cols, values = [], [], []
+    for k in range(node.shape[1]):
+        for m in range(node.shape[1]):
+            keep = (entries > k) & (entries > m)
+            rows.append(node[keep, k]), cols.append(node[keep, m])
+            values.append(block[keep] * (coefficient[keep, k] * coefficient[keep, m])[:, None, None])
+    row, col, value = np.concatenate(rows), np.concatenate(cols), np.concatenate(values)
+    i = (3 * row[:, None, None] + np.arange(3)[None, :, None]) + np.zeros((1, 1, 3), int)
+    j = (3 * col[:, None, None] + np.arange(3)[None, None, :]) + np.zeros((1, 3, 1), int)
+    return sp.csr_matrix((value.ravel(), (i.ravel(), j.ravel())), shape=(3 * num_nodes, 3 * num_nodes))
+
+
+def solve_direct(assembly, stencils, node_free: np.ndarray) -> np.ndarray:
+    """dx (N, 3) with matrix dx = -gradient on free nodes, zero elsewhere."""
+    n = assembly.model.num_nodes
+    matrix = assembly.to_scipy().tocsr()
+    for s in stencils:
+        matrix = matrix + stencil_matrix(s, n)
+    dof = np.flatnonzero(np.repeat(node_free != 0, 3))
+    gradient = assembly.gradient.numpy().reshape(-1)
+    dx = np.zeros(3 * n)
+    dx[dof] = spl.spsolve(matrix[dof][:, dof].tocsc(), -gradient[dof])
+    return dx.reshape(-1, 3)

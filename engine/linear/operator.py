@@ -1,0 +1,50 @@
+"""Matrix-vector product of the Newton matrix: assembled blocks by rows plus contacts that stay matrix-free."""
+
+from __future__ import annotations
+
+import warp as wp
+
+wp.set_module_options({"enable_backward": False})
+
+
+@wp.kernel
+def multiply_kernel(
+    row_start: wp.array(dtype=int),
+    column: wp.array(dtype=int),
+    values: wp.array(dtype=wp.mat33d),
+    node_free: wp.array(dtype=int),
+    p: wp.array(dtype=wp.vec3d),
+    ap_out: wp.array(dtype=wp.vec3d),
+):
+    i = wp.tid()
+    total = wp.vec3d()
+    if node_free[i] == 1:
+        for k in range(row_start[i], row_start[i + 1]):
+            total = total + values[k] * p[column[k]]
+    ap_out[i] = total
+
+
+@wp.kernel
+def multiply_stencils_kernel(
+    # Stencil blocks that are not folded into the matrix:
+    count: wp.array(dtype=int),
+    entries: wp.array(dtype=int),
+    node: wp.array2d(dtype=int),
+    coefficient: wp.array2d(dtype=wp.float64),
+    block: wp.array(dtype=wp.mat33d),
+    stride: int,
+    # In:
+    p: wp.array(dtype=wp.vec3d),
+    # Out:
+    ap_out: wp.array(dtype=wp.vec3d),
+):
+    c = wp.tid()
+    while c < count[0]:
+        n = entries[c]
+        u = wp.vec3d()
+        for k in range(n):
+            u = u + p[node[c, k]] * coefficient[c, k]
+        f = block[c] * u
+        for k in range(n):
+            wp.atomic_add(ap_out, node[c, k], f * coefficient[c, k])
+        c += stride

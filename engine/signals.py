@@ -1,0 +1,62 @@
+"""Read-outs after a step: contact and friction force on every point, drives, joints."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.types import Signals
+
+
+def read_signals(engine) -> Signals:
+    """Forces are those on the points (minus the energies' gradients) at the end of the last step [N]."""
+    model, system = engine.model, engine.newton.system
+    worlds, points = model.num_worlds, model.points_per_world
+    contact = friction = np.zeros((worlds, points, 3))
+    count, gap = np.zeros(worlds, np.int64), np.full(worlds, np.inf)
+    if system.has_contact:
+        engine.newton.read_contact()
+        contact = _point_forces(system.contacts, model)
+        friction = _point_forces(system.friction.blocks, model)
+        active = system.active.numpy()[: int(system.active_count.numpy()[0])]
+        count = np.bincount(system.candidates.world.numpy()[active], minlength=worlds)
+        gap = system.worlds.min_gap.numpy().copy()
+    drive_gap, drive_force = _drives(engine)
+    joint_position, joint_force = _joints(engine)
+    return Signals(contact, friction, drive_gap, drive_force, joint_position, joint_force, count, gap)
+
+
+def _point_forces(blocks, model) -> np.ndarray:
+    n = int(blocks.count.numpy()[0])
+    forces = np.zeros((model.num_points, 3))
+    if n:
+        np.subtract.at(forces, blocks.points.numpy()[:n].reshape(-1), blocks.gradient.numpy()[:n].reshape(-1, 3))
+    return forces.reshape(model.num_worlds, -1, 3)
+
+
+def _drives(engine) -> tuple[np.ndarray, np.ndarray]:
+    """Gap: target minus reached origin. Force: what the body needs beside contact and its energies, by its balance of
+    momentum, so it is right for a satisfied drive (which holds without a spring) as for a limited one."""
+    drives, worlds = engine.newton.drives, engine.model.num_worlds
+    gap, force = np.zeros((worlds, drives.count, 3)), np.zeros((worlds, drives.count, 3))
+    if drives.energy is None:
+        return gap, force
+    x = engine.state.x.numpy()
+    target = drives.energy.target.numpy().reshape(worlds, drives.count, 4, 3)
+    reaction = engine.newton.body_reaction()
+    for w in range(worlds):
+        for d, body in enumerate(drives.infos):
+            node = body.node + w * engine.model.nodes_per_world
+            gap[w, d] = target[w, d, 0] - x[node]
+            force[w, d] = reaction[node]
+    return gap, force
+
+
+def _joints(engine) -> tuple[np.ndarray, np.ndarray]:
+    joints, worlds = engine._driven_joints, engine.model.num_worlds
+    position, force = np.zeros((worlds, len(joints))), np.zeros((worlds, len(joints)))
+    x = engine.newton.system.points.numpy()
+    for j, joint in enumerate(joints):
+        energy = joint.coordinate
+        position[:, j] = energy.coordinate_host(x).reshape(worlds, -1)[:, joint.element]
+        force[:, j] = energy.force_host(x).reshape(worlds, -1)[:, joint.element]
+    return position, force

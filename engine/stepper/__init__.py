@@ -1,0 +1,1 @@
+"""One time step: prediction, projected Newton, line search, convergence."""

@@ -1,0 +1,208 @@
+"""Projected Newton on the incremental potential: the order of the stages, on the host.
+
+On CUDA a step reads two small arrays an iteration (is the candidate list still valid, how many worlds iterate).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import warp as wp
+
+from engine.linear.direct import solve_direct
+from engine.options import Options
+from engine.stepper.drives import MAX_ROUNDS, DriveControl
+from engine.stepper.stages import Stages
+from engine.stepper.system import System
+from engine.types import Control, Model, State, StepReport
+
+
+class Newton:
+    """Advances `state` by one step in place."""
+
+    def __init__(self, model: Model, state: State, options: Options, capture: bool = True):
+        self.model, self.state, self.options = model, state, options
+        self.system = s = System(model, state, options)
+        self.drives = DriveControl(model, float(s.step_size.numpy()[0]))
+        self.stages = stages = Stages(model.device, capture)
+        stages.add("predict", lambda: (s.predict(), self.drives.launch_guess(state.x, s.dx), s.map_start()))
+        stages.add("detect", s.detect)
+        stages.add("start", self._start)
+        stages.add("hold", lambda: self.drives.launch_measure_and_hold(state.x, s.node_fixed))
+        stages.add("lag", s.lag_friction)
+        stages.add("linearise", s.linearise)
+        stages.add("factor", s.factor)
+        stages.add("solve", s.solve)
+        stages.add("update", s.measure_update)
+        stages.add("bound", s.bound_step)
+        stages.add("energy", s.evaluate_current)
+        stages.add("search", s.line_search)
+        stages.add("accept", s.accept)
+        stages.add("finish", s.finish)
+        stages.add("read", self._read)
+        self.on_iteration: Callable[[], None] | None = None
+
+    def _start(self) -> None:
+        s = self.system
+        s.lag_friction()
+        s.bound_step()
+        s.apply_guess()
+        s.begin_energies()
+
+
+    # reading between steps ------------------------------------------------------------------------------------------
+    def _read(self) -> None:
+        s = self.system
+        s.detect()
+        s.linearise()
+
+    def read_contact(self) -> None:
+        """Contact and friction derivatives at the final positions of the last step."""
+        self.stages.run("read")
+
+    def body_reaction(self) -> np.ndarray:
+        """Gradient without the drives' own pull at the final positions [N], (N, 3): on the origin node of a driven
+        body this is the force that the drive exerts. Call after `read_contact`."""
+        if not self.system.has_contact:
+            self.stages.run("read")
+        gradient = self.system.assembly.gradient.numpy().copy()
+        return gradient - self.drives.node_gradient(self.system.assembly, self.system.energies)
+
+    # ----------------------------------------------------------------------------------------------------------------
+    def step(self, control: Control) -> StepReport:
+        self.stages.reset_times()
+        report = StepReport(linear_solver=self.system.solver_name)
+        self.system.cg.total.zero_()
+        self.drives.begin(control.body_transform)
+        self._start_guess(report)
+        for friction_pass in range(self.options.friction_iterations):
+            if friction_pass > 0:
+                self._refresh_friction()
+            self._minimise(report)
+        self.stages.run("finish")
+        self._finish_report(report)
+        return report
+
+    def _start_guess(self, report: StepReport) -> None:
+        self.stages.run("predict")
+        self._update_candidates(report)
+        self.stages.run("detect")
+        self.stages.run("start")
+        self.stages.run("hold")
+
+    def _refresh_friction(self) -> None:
+        self.system.worlds.active.fill_(1)
+        self.stages.run("detect")
+        self.stages.run("lag")
+
+    def _minimise(self, report: StepReport) -> None:
+        """Newton to convergence, then multipliers of blocked drives, until both are done."""
+        for drive_round in range(MAX_ROUNDS + 1):
+            self._iterate(report)
+            self.stages.run("hold")
+            if drive_round == MAX_ROUNDS or not self.drives.behind().any():
+                break
+            self.drives.launch_raise(self.state.x, self.system.worlds.active)
+            self.system.worlds.iterations.zero_()
+
+    def _iterate(self, report: StepReport) -> None:
+        s, run = self.system, self.stages.run
+        energy_known = False
+        while True:
+            run("detect")
+            run("linearise")
+            self._solve()
+            run("update")
+            if self._update_candidates(report):
+                run("detect")
+            run("bound")
+            if not energy_known:
+                run("energy")
+                energy_known = True
+            run("search")
+            run("accept")
+            report.newton_iterations += 1
+            if self.on_iteration is not None:
+                self.on_iteration()
+            if s.remaining.numpy()[0] == 0:
+                return
+
+    def _solve(self) -> None:
+        s = self.system
+        if self.options.linear_solver == "direct":
+            started = time.perf_counter()
+            blocks = (s.contacts, s.friction.blocks) if s.has_contact else ()
+            s.cg.x.assign(solve_direct(s.assembly, blocks, s.node_free.numpy()))
+            self.stages.seconds["solve"] = self.stages.seconds.get("solve", 0.0) + time.perf_counter() - started
+            return
+        self.stages.run("factor")
+        self.stages.run("solve")
+
+    def _update_candidates(self, report: StepReport) -> bool:
+        """Make the pair list valid for the motion points + points_dx; True when it was rebuilt."""
+        s = self.system
+        if not s.has_contact:
+            return False
+        started = time.perf_counter()
+        rebuilt = s.candidates.update(s.points, s.points_dx)
+        report.candidate_rebuilds += int(rebuilt)
+        if s.candidates.version != s.candidate_version:
+            report.overflow = f"contact buffers grew to {len(s.candidates.points)} pairs"
+            kept = s.friction.blocks.count.numpy()[0]
+            self._grow(kept)
+        self.stages.seconds["candidates"] = self.stages.seconds.get("candidates", 0.0) + time.perf_counter() - started
+        return rebuilt
+
+    def _grow(self, kept: int) -> None:
+        """Longer buffers; the lagged friction of the running step is carried over."""
+        s = self.system
+        old = s.friction
+        s.size_contact()
+        new = s.friction
+        for name in ("points", "weights"):
+            wp.copy(getattr(new.blocks, name), getattr(old.blocks, name), count=int(kept))
+        for name in ("normal", "force", "world"):
+            wp.copy(getattr(new, name), getattr(old, name), count=int(kept))
+        wp.copy(new.blocks.count, old.blocks.count)
+        self.stages.clear()
+
+    def _finish_report(self, report: StepReport) -> None:
+        s, w = self.system, self.system.worlds
+        dt = self.options.dt
+        update = w.update.numpy() / dt
+        stalled = w.stalled.numpy().astype(bool)
+        report.world_converged = (update <= self.options.newton_tolerance) & ~stalled
+        report.converged = bool(report.world_converged.all())
+        report.stalled = bool(stalled.any())
+        report.linear_iterations = int(s.cg.total.numpy()[0])
+        report.line_search_halvings = int(w.halvings.numpy().sum())
+        report.newton_update = float(update.max())
+        report.newton_residual = float(s.residual.velocity(float(s.step_size.numpy()[0])).max())
+        report.step_bound = float(w.smallest_bound.numpy().min())
+        report.drive_gap = self.drives.largest_gap()
+        if s.has_contact:
+            report.contacts = int(s.active_count.numpy()[0])
+            report.candidates = int(s.candidates.count.numpy()[0])
+            report.min_distance = float(w.min_gap.numpy().min())
+        report.messages = tuple(_messages(report, self.drives, self.options))
+        report.stage_seconds = dict(self.stages.seconds)
+
+
+def _messages(report: StepReport, drives: DriveControl, options: Options) -> list[str]:
+    found = []
+    if report.stalled:
+        found.append("line search found no descent: the step was cut short (still intersection-free)")
+    elif not report.converged:
+        found.append(
+            f"not converged after {report.newton_iterations} Newton iterations: update {report.newton_update:.2g} m/s, "
+            f"tolerance {options.newton_tolerance:g} m/s (Options.newton_max_iterations={options.newton_max_iterations})"
+        )
+    behind = drives.behind()
+    if behind.any():
+        name = drives.infos[int(np.flatnonzero(behind)[0]) % drives.count].name
+        found.append(f"drive of '{name}' is blocked {report.drive_gap * 1e3:.2f} mm short of its target")
+    if report.overflow:
+        found.append(report.overflow)
+    return found

@@ -1,0 +1,327 @@
+"""The Newton system of one model: arrays, energies, contact and solver, joined as launch sequences.
+
+`System` owns scratch (Workspace in the architecture) and says what each stage launches; `newton.py` says in which
+order the stages run.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from engine.contact import narrow
+from engine.contact.candidates import Candidates
+from engine.contact.friction import Friction
+from engine.contact.stencils import MatrixTarget, Riders, StencilBlocks, stride_of
+from engine.energies.base import StepInputs
+from engine.linear.assembly import Assembly
+from engine.linear.band import BandFactor
+from engine.linear.jacobi import BlockJacobi
+from engine.linear.operator import multiply_kernel, multiply_stencils_kernel
+from engine.linear.pattern import build_pattern
+from engine.linear.pcg import ConjugateGradients
+from engine.options import Options
+from engine.stepper import predict, worlds
+from engine.stepper.embed import PointMap
+from engine.stepper.residual import Residual
+from engine.types import Model, State
+
+
+class System:
+    def __init__(self, model: Model, state: State, options: Options):
+        self.model, self.state, self.options = model, state, options
+        self.device = device = model.device
+        self.stride = stride_of(device)
+        n, p, w = model.num_nodes, model.num_points, model.num_worlds
+        vec = lambda size: wp.zeros(max(size, 1), dtype=wp.vec3d, device=device)  # noqa: E731
+        self.x_start, self.x_hat, self.x_tilde = vec(n), vec(n), vec(n)
+        self.dx, self.trial, self.accepted = vec(n), vec(n), vec(n)
+        self.points, self.points_start, self.points_trial, self.points_dx = vec(p), vec(p), vec(p), vec(p)
+        self.node_fixed = wp.zeros(n, dtype=int, device=device)
+        self.node_free = wp.zeros(n, dtype=int, device=device)
+        self.bdf2 = int(options.integrator == "bdf2")
+        h = options.dt * (2.0 / 3.0 if self.bdf2 else 1.0)
+        self.step_size = wp.array([h], dtype=wp.float64, device=device)
+        self.inputs = StepInputs(self.points, self.points_start, self.step_size)
+        self.trial_inputs = StepInputs(self.points_trial, self.points_start, self.step_size)
+        self.energies = [e for e in model.energies if e.num_elements > 0]
+        self.map = PointMap(model)
+        self.worlds = worlds.make_worlds(w, device)
+        self.num_worlds = w
+        self.search_condition = wp.zeros(1, dtype=int, device=device)
+        self.search_halvings = wp.zeros(1, dtype=int, device=device)
+        self.remaining = wp.zeros(1, dtype=int, device=device)
+        self.tolerance = wp.array([options.newton_tolerance * options.dt], dtype=wp.float64, device=device)
+        self.residual = Residual(model)
+        self._make_solver()
+        self._make_contact()
+
+    # construction ---------------------------------------------------------------------------------------------------
+    def _make_solver(self) -> None:
+        model, options = self.model, self.options
+        self.pattern = build_pattern(model, self.energies)
+        self.assembly = Assembly(model, self.energies, self.pattern)
+        self.jacobi = BlockJacobi(model, self.assembly)
+        wants_band = options.linear_solver in ("auto", "band")
+        self.band = BandFactor(model, self.assembly, max_half_band=24 if options.linear_solver == "auto" else 64)
+        self.use_band = wants_band and self.band.available
+        self.solver_name = "direct" if options.linear_solver == "direct" else ("band" if self.use_band else "pcg")
+        self.cg = ConjugateGradients(model, options.linear_max_iterations)
+        self.cg.tolerance.fill_(options.linear_tolerance)
+
+    def _make_contact(self) -> None:
+        model, options = self.model, self.options
+        self.has_contact = model.collision is not None and len(model.collision.triangles) > 0
+        if not self.has_contact:
+            return
+        self.candidates = Candidates(
+            model.collision, model.embedding, device=self.device, slack=options.candidate_slack
+        )
+        self.riders = riders = Riders()
+        e = model.embedding
+        riders.point_node, riders.point_count, riders.point_weights = e.point_node, e.point_count, e.point_weights
+        riders.node_free, riders.node_body, riders.body_node = self.node_free, model.node_body, model.body_node
+        self.target = target = MatrixTarget()
+        target.row_start, target.column = self.assembly.row_start, self.assembly.column
+        target.values, target.extra = self.assembly.values, self.jacobi.extra
+        target.body_extra, target.band = self.jacobi.body_extra, self.band.band
+        target.component_of, target.position_of = self.band.component_of, self.band.position_of
+        target.width, target.storage = self.band.width, self.band.storage
+        self.active_count = wp.zeros(1, dtype=int, device=self.device)
+        self.near_count = wp.zeros(1, dtype=int, device=self.device)
+        self.size_contact()
+
+    def size_contact(self) -> None:
+        """Buffers as long as the candidate list: contacts can never overflow them."""
+        capacity = len(self.candidates.points)
+        self.candidate_version = self.candidates.version
+        self.list = narrow.candidate_arrays(self.candidates)
+        self.gap = wp.zeros(capacity, dtype=wp.float64, device=self.device)
+        self.active = wp.zeros(capacity, dtype=int, device=self.device)
+        self.near = wp.zeros(capacity, dtype=int, device=self.device)
+        self.contacts = StencilBlocks(capacity, self.device)
+        self.friction = Friction(capacity, self.options.epsv, self.device)
+
+    # stages ---------------------------------------------------------------------------------------------------------
+    def predict(self) -> None:
+        m, s, o = self.model, self.state, self.options
+        wp.launch(worlds.begin_step_kernel, self.num_worlds, [self.worlds], device=self.device)
+        wp.launch(
+            predict.predict_kernel,
+            m.num_nodes,
+            [s.x, s.v, s.x_prev, s.v_prev, m.node_gravity, self.step_size, wp.float64(o.dt), self.bdf2]
+            + [int(o.start == "velocity")],
+            [self.x_start, self.x_hat, self.x_tilde, self.dx],
+            device=self.device,
+        )
+        bodies = self.num_worlds * m.bodies_per_world
+        if bodies and o.start == "velocity":
+            wp.launch(
+                predict.rigid_guess_kernel, bodies, [m.body_node, s.x, s.v, wp.float64(o.dt)], [self.dx], device=self.device
+            )
+        self.node_fixed.zero_()
+
+    def map_start(self) -> None:
+        self.map.launch_positions(self.state.x, self.points)
+        wp.copy(self.points_start, self.points)
+        self.map.launch_displacements(self.dx, self.points_dx)
+
+    def detect(self) -> None:
+        if not self.has_contact:
+            return
+        self.active_count.zero_()
+        self.worlds.min_gap.fill_(float("inf"))
+        wp.launch(
+            narrow.detect_kernel,
+            self.stride,
+            [self.list, self.points, self.stride],
+            [self.gap, self.active, self.active_count, self.worlds.min_gap],
+            device=self.device,
+        )
+
+    def lag_friction(self) -> None:
+        if self.has_contact:
+            self.friction.launch_lag(self.list, self.points, self.active, self.active_count)
+
+    def bound_step(self) -> None:
+        """Safe share of points_dx by world: contact and inversion."""
+        wp.launch(worlds.open_bound_kernel, self.num_worlds, [self.worlds], device=self.device)
+        for energy in self.energies:
+            energy.launch_step_bound(self.inputs, self.points_dx, self.worlds.bound)
+        if not self.has_contact:
+            return
+        self.near_count.zero_()
+        wp.launch(
+            narrow.near_kernel,
+            self.stride,
+            [self.list, self.gap, self.points_dx, self.stride, self.near, self.near_count],
+            device=self.device,
+        )
+        wp.launch(
+            narrow.step_bound_kernel,
+            self.stride,
+            [self.list, self.points, self.points_dx, self.near, self.near_count]
+            + [wp.float64(self.options.ccd_conservative), self.stride],
+            [self.worlds.bound],
+            device=self.device,
+        )
+
+    def apply_guess(self) -> None:
+        wp.launch(
+            worlds.apply_guess_kernel,
+            self.model.num_nodes,
+            [self.worlds, self.model.node_world, self.dx, self.state.x],
+            device=self.device,
+        )
+        self.map.launch_positions(self.state.x, self.points)
+
+    def begin_energies(self) -> None:
+        for energy in self.energies:
+            energy.begin_step(self.inputs)
+
+    def linearise(self) -> None:
+        """Gradient, matrix, contact stencils, preconditioner at the current positions."""
+        wp.launch(
+            worlds.node_free_kernel,
+            self.model.num_nodes,
+            [self.worlds, self.model.node_world, self.node_fixed],
+            [self.node_free],
+            device=self.device,
+        )
+        self.assembly.launch(self.inputs, self.state.x, self.x_tilde)
+        self.jacobi.launch_clear()
+        if self.use_band:
+            self.band.launch_clear()
+        if self.has_contact:
+            self._linearise_contact()
+        self.residual.launch(self.assembly.gradient, self.node_free, self.worlds)
+
+    def _linearise_contact(self) -> None:
+        c = self.contacts
+        wp.copy(c.count, self.active_count)
+        wp.launch(
+            narrow.derivatives_kernel,
+            self.stride,
+            [self.list, self.points, self.active, self.active_count, self.stride],
+            [c.points, c.weights, c.block, c.gradient],
+            device=self.device,
+        )
+        self.friction.launch_derivatives(self.inputs)
+        for blocks in (c, self.friction.blocks):
+            blocks.launch_scatter_gradient(self.riders, self.assembly.gradient)
+            blocks.launch_fold(self.riders, self.target)
+
+    def factor(self) -> None:
+        self.jacobi.launch_factor()
+        if self.use_band:
+            self.band.launch_factor(self.jacobi.extra)
+
+    def multiply(self, p, ap) -> None:
+        a = self.assembly
+        wp.launch(
+            multiply_kernel,
+            self.model.num_nodes,
+            [a.row_start, a.column, a.values, self.node_free, p],
+            [ap],
+            device=self.device,
+        )
+        if self.has_contact:
+            for b in (self.contacts, self.friction.blocks):
+                wp.launch(
+                    multiply_stencils_kernel,
+                    self.stride,
+                    [b.free_count, b.entries, b.node, b.coefficient, b.free_block, self.stride, p],
+                    [ap],
+                    device=self.device,
+                )
+
+    def precondition(self, r, z) -> None:
+        self.jacobi.launch_apply(r, z, self.node_free)
+        if self.use_band:
+            self.band.launch_apply(r, z)
+
+    def solve(self) -> None:
+        self.cg.launch(self.assembly.gradient, self.node_free, self.multiply, self.precondition)
+
+    def measure_update(self) -> None:
+        w = self.worlds
+        wp.copy(self.dx, self.cg.x)
+        self.map.launch_displacements(self.dx, self.points_dx)
+        w.update.zero_()
+        self.map.launch_update_size(self.points_dx, w.update)
+        w.slope.zero_()
+        wp.launch(
+            worlds.slope_kernel,
+            self.model.num_nodes,
+            [w, self.model.node_world, self.assembly.gradient, self.dx],
+            device=self.device,
+        )
+
+    def evaluate(self, inputs, x_nodes, world_energy) -> None:
+        world_energy.zero_()
+        self.assembly.launch_value(inputs, x_nodes, self.x_tilde, world_energy)
+        if self.has_contact:
+            wp.launch(
+                narrow.value_kernel,
+                self.stride,
+                [self.list, inputs.x, self.near, self.near_count, self.stride],
+                [world_energy],
+                device=self.device,
+            )
+            self.friction.launch_value(inputs, world_energy)
+
+    def evaluate_current(self) -> None:
+        self.evaluate(self.inputs, self.state.x, self.worlds.energy)
+
+    def line_search(self) -> None:
+        w, n = self.worlds, self.model.num_nodes
+        self.search_halvings.zero_()
+        wp.launch(worlds.begin_search_kernel, 1, [w, self.search_condition], device=self.device)
+
+        def attempt():
+            wp.launch(
+                worlds.trial_kernel,
+                n,
+                [w, self.model.node_world, self.state.x, self.dx],
+                [self.trial],
+                device=self.device,
+            )
+            self.map.launch_positions(self.trial, self.points_trial)
+            self.evaluate(self.trial_inputs, self.trial, w.trial_energy)
+            wp.launch(
+                worlds.judge_kernel,
+                1,
+                [w, self.options.line_search_max, self.search_condition, self.search_halvings],
+                device=self.device,
+            )
+
+        wp.capture_while(self.search_condition, attempt)
+
+    def accept(self) -> None:
+        w = self.worlds
+        wp.launch(
+            worlds.accept_kernel,
+            self.model.num_nodes,
+            [w, self.model.node_world, self.dx],
+            [self.state.x, self.accepted],
+            device=self.device,
+        )
+        self.map.launch_positions(self.state.x, self.points)
+        self.map.launch_displacements(self.accepted, self.points_dx)
+        for energy in self.energies:
+            energy.launch_after_update(self.inputs, self.points_dx)
+        wp.launch(
+            worlds.converge_kernel,
+            1,
+            [w, self.tolerance, self.options.newton_max_iterations, self.remaining],
+            device=self.device,
+        )
+
+    def finish(self) -> None:
+        s = self.state
+        wp.launch(
+            predict.finish_kernel,
+            self.model.num_nodes,
+            [s.x, self.x_start, self.x_hat, self.step_size, s.v],
+            [s.x_prev, s.v_prev],
+            device=self.device,
+        )
