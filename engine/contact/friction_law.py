@@ -19,7 +19,7 @@ def friction_value(u: wp.float64, eps: wp.float64) -> wp.float64:
     f = u
     if u < eps:
         y = u / eps
-        f = eps * (y * y * (wp.float64(1.0) - y / wp.float64(3.0)) + wp.float64(1.0 / 3.0))
+        f = eps * (y * y * (wp.float64(1.0) - y / wp.float64(3.0)) + wp.float64(1.0) / wp.float64(3.0))
     return f
 
 
