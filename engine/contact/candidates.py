@@ -314,7 +314,7 @@ class Candidates:
         wp.utils.array_scan(self._row_count, self._row_offset, inclusive=False)
         self._run(sort.scatter_kernel,
                   [self._buffer, self._row_offset, self._sorted_row, self._sorted_column, self.count], n)
-        self._run(sort.sort_rows_kernel, [self._row_offset, self._row_count, self._sorted_column], n)
+        self._run(sort.sort_rows_kernel, [self.count, self._row_offset, self._row_count, self._sorted_column], n)
         self._run(sort.fill_kernel,
                   [self.count, self._sorted_row, self._sorted_column, c.vertices, c.edges, c.triangles, c.vertex_area,
                    c.edge_area, c.edge_rest_length, c.point_surface, c.point_world, self._surface_table,

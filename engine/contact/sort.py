@@ -5,6 +5,7 @@ from __future__ import annotations
 import warp as wp
 
 from engine.contact.pair_filter import PairBuffer
+from engine.distance.mollifier import mollifier_threshold
 
 wp.set_module_options({"enable_backward": False})
 
@@ -45,30 +46,34 @@ def scatter_kernel(
     column_out: wp.array(dtype=int),
     count_out: wp.array(dtype=int),
 ):
-    """Move pairs to their rows. After an overflow the caller grows and repeats, so losing some here is harmless."""
-    capacity = buffer.row.shape[0]
-    n = wp.min(buffer.total[0], capacity)
+    """Move pairs to their rows. After an overflow the list is empty until the caller has grown it and repeated."""
+    n = buffer.total[0]
+    if n > buffer.row.shape[0]:
+        n = 0
     if wp.tid() == 0:
         count_out[0] = n
     for k in range(wp.tid(), n, stride):
         row = buffer.row[k]
         place = row_offset[row] + buffer.slot[k]
-        if place < capacity:
-            row_out[place] = row
-            column_out[place] = buffer.column[k]
+        row_out[place] = row
+        column_out[place] = buffer.column[k]
 
 
 @wp.kernel
 def sort_rows_kernel(
     stride: int,
+    count: wp.array(dtype=int),
     row_offset: wp.array(dtype=int),
     row_count: wp.array(dtype=int),
     column: wp.array(dtype=int),
 ):
     """Shell sort of each row: rows are short, and a fast crowded one must not cost the square of its length."""
-    for row in range(wp.tid(), row_count.shape[0], stride):
+    rows = row_count.shape[0]
+    if count[0] == 0:
+        rows = 0
+    for row in range(wp.tid(), rows, stride):
         first = row_offset[row]
-        n = wp.min(row_count[row], column.shape[0] - first)
+        n = row_count[row]
         gap = int(1)
         while gap < n / 3:
             gap = gap * 3 + 1
@@ -103,7 +108,7 @@ def fill_kernel(
     out: CandidateArrays,
 ):
     """Stencil and numbers of each pair. Areas: a third (vertex) or a sixth (edges) of the smaller one, see
-    docs/physics/candidates.md; the mollifier threshold is 1e-3 la^2 lb^2 (Li et al. 2020, eq. 24)."""
+    docs/physics/candidates.md."""
     num_vertices = vertices.shape[0]
     for k in range(wp.tid(), count[0], stride):
         r = row[k]
@@ -124,8 +129,7 @@ def fill_kernel(
             f = edges[c]
             stencil = wp.vec4i(e[0], e[1], f[0], f[1])
             area = wp.min(edge_area[i], edge_area[c]) * EDGE_EDGE_SHARE
-            lengths = edge_rest_length[i] * edge_rest_length[c]
-            eps = wp.float64(1.0e-3) * lengths * lengths
+            eps = mollifier_threshold(edge_rest_length[i], edge_rest_length[c])
             out.kind[k] = 1
         a = point_surface[stencil[0]]
         b = point_surface[stencil[2]]

@@ -93,7 +93,8 @@ class Scene:
             ignored[a, b] = ignored[b, a] = 1
 
         def by_surface(name, dtype):
-            return array(np.tile([getattr(q, name) for q in self.surfaces], w).astype(dtype), wp.dtype_from_numpy(dtype))
+            values = np.tile([getattr(q, name) for q in self.surfaces], w).astype(dtype)
+            return array(values, wp.dtype_from_numpy(dtype))
 
         self.edges, self.triangles = shifted(edges, p), shifted(triangles, p)
         self.surface = shifted(surface, s)
@@ -103,7 +104,8 @@ class Scene:
             triangles=array(self.triangles, wp.vec3i), vertex_area=array(np.tile(vertex_area, w), wp.float64),
             edge_area=array(np.tile(edge_area, w), wp.float64), edge_rest_length=array(np.tile(length, w), wp.float64),
             point_surface=array(self.surface, wp.int32), point_world=array(np.repeat(np.arange(w), p), wp.int32),
-            surface_dhat=by_surface("dhat", np.float64), surface_half_thickness=by_surface("half_thickness", np.float64),
+            surface_dhat=by_surface("dhat", np.float64),
+            surface_half_thickness=by_surface("half_thickness", np.float64),
             surface_kappa=by_surface("kappa", np.float64), surface_friction_mu=by_surface("friction_mu", np.float64),
             surface_self_collision=by_surface("self_collision", np.int32),
             surface_local=array(np.tile(np.arange(s), w), wp.int32), ignored=array(ignored, wp.int8),
@@ -121,3 +123,80 @@ def rows(candidates) -> np.ndarray:
     """The list as (n, 5) integers: kind and stencil."""
     n = int(candidates.count.numpy()[0])
     return np.column_stack([candidates.kind.numpy()[:n], candidates.points.numpy()[:n]])
+
+
+def brute_force_pairs(scene: Scene) -> np.ndarray:
+    """Every pair that may touch, filters applied pair by pair, as (n, 5) rows of kind and stencil."""
+    vertices = np.arange(len(scene.x))
+    v, t = (q.ravel() for q in np.meshgrid(vertices, np.arange(len(scene.triangles)), indexing="ij"))
+    i, j = np.triu_indices(len(scene.edges), 1)
+    stencils = np.concatenate([np.column_stack([v, scene.triangles[t]]),
+                               np.column_stack([scene.edges[i], scene.edges[j]])])
+    kind = np.repeat([0, 1], [len(v), len(i)])
+    first, second = stencils[:, 0], stencils[:, 2]
+    world = scene.collision.point_world.numpy()
+    a, b = scene.surface[first], scene.surface[second]
+    local = scene.collision.surface_local.numpy()
+    own = scene.collision.surface_self_collision.numpy()
+    keep = (world[first] == world[second]) & (scene.collision.ignored.numpy()[local[a], local[b]] == 0)
+    keep &= (a != b) | (own[a] != 0)
+    count, node = scene.count[stencils], scene.node[stencils]
+    keep &= ~np.all(count == 0, axis=1)
+    keep &= ~(np.all(count == 4, axis=1) & np.all(node == node[:, :1], axis=1))
+    ordered = np.sort(stencils, axis=1)
+    keep &= np.all(ordered[:, 1:] != ordered[:, :-1], axis=1)
+    return np.column_stack([kind, stencils])[keep]
+
+
+def _segment_distance(p, a, b):
+    ab = b - a
+    t = np.clip(np.sum((p - a) * ab, -1) / np.maximum(np.sum(ab * ab, -1), 1e-300), 0.0, 1.0)
+    return np.linalg.norm(p - a - t[..., None] * ab, axis=-1)
+
+
+def distances(x: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """True distance of each pair (kind and stencil rows), written apart from the engine's own laws."""
+    out = np.empty(len(pairs))
+    for kind, law in ((0, _point_triangle), (1, _edge_edge)):
+        chosen = pairs[:, 0] == kind
+        out[chosen] = law(*(x[pairs[chosen, k]] for k in range(1, 5)))
+    return out
+
+
+def _point_triangle(p, a, b, c):
+    n = np.cross(b - a, c - a)
+    size = np.maximum(np.linalg.norm(n, axis=1), 1e-300)
+    inside = np.ones(len(p), bool)
+    for u, v in ((a, b), (b, c), (c, a)):
+        inside &= np.sum(np.cross(v - u, p - u) * n, 1) >= 0
+    plane = np.where(inside, np.abs(np.sum((p - a) * n, 1)) / size, np.inf)
+    return np.minimum.reduce([plane, _segment_distance(p, a, b), _segment_distance(p, b, c), _segment_distance(p, c, a)])
+
+
+def _edge_edge(a, b, c, d):
+    ends = np.minimum.reduce([_segment_distance(a, c, d), _segment_distance(b, c, d), _segment_distance(c, a, b),
+                              _segment_distance(d, a, b)])
+    u, v, w = b - a, d - c, a - c
+    n = np.cross(u, v)
+    square = np.sum(n * n, 1)
+    safe = np.maximum(square, 1e-300)
+    s = -np.sum(np.cross(w, v) * n, 1) / safe
+    t = -np.sum(np.cross(w, u) * n, 1) / safe
+    crossing = (s >= 0) & (s <= 1) & (t >= 0) & (t <= 1) & (square > 1e-20 * np.sum(u * u, 1) * np.sum(v * v, 1))
+    return np.where(crossing, np.abs(np.sum(w * n, 1)) / np.sqrt(safe), ends)
+
+
+def needed_pairs(scene: Scene, x: np.ndarray, dx: np.ndarray, moments: int = 9) -> np.ndarray:
+    """Pairs of `brute_force_pairs` that come within dhat + min_separation at one of the sampled moments."""
+    pairs = brute_force_pairs(scene)
+    a, b = scene.surface[pairs[:, 1]], scene.surface[pairs[:, 3]]
+    dhat, half = scene.collision.surface_dhat.numpy(), scene.collision.surface_half_thickness.numpy()
+    reach = np.minimum(dhat[a], dhat[b]) + half[a] + half[b]
+    near = np.zeros(len(pairs), bool)
+    for t in np.linspace(0.0, 1.0, moments):
+        near |= distances(x + t * dx, pairs) < reach
+    return pairs[near]
+
+
+def missing(listed: np.ndarray, needed: np.ndarray) -> list:
+    return sorted(set(map(tuple, needed.tolist())) - set(map(tuple, listed.tolist())))
