@@ -30,7 +30,7 @@ def central_difference(function: Callable, x: np.ndarray, step: float, batched: 
     values = np.asarray(function(stack) if batched else [function(probe) for probe in stack], dtype=np.float64)
     values = values.reshape(x.size, 4, *values.shape[1:])
     columns = np.tensordot(weights, values, axes=(0, 1))  # (n, ...)
-    return np.moveaxis(columns, 0, -1).reshape(*columns.shape[1:], *x.shape)
+    return np.asarray(np.moveaxis(columns, 0, -1)).reshape(columns.shape[1:] + x.shape)
 
 
 def best_relative_error(
