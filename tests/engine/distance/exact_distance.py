@@ -51,7 +51,7 @@ def edge_edge_squared(stencil: np.ndarray) -> Fraction:
 
 
 def point_triangle_squared(stencil: np.ndarray) -> Fraction:
-    """Squared distance [m2] of the point p to the triangle a, b, c, stencil (4, 3): the least of all cases that exist."""
+    """Squared distance [m2] of point p to triangle a, b, c, stencil (4, 3): the least of all cases that exist."""
     p, a, b, c = _fractions(stencil)
     cases = [_point_segment(p, a, b), _point_segment(p, b, c), _point_segment(p, c, a)]
     ab, ac, ap = _sub(b, a), _sub(c, a), _sub(p, a)
