@@ -201,7 +201,7 @@ class ModelBuilder:
         position: float = 0.0,
         ignore_contact: bool = True,
     ) -> None:
-        """Tie two bodies. kind: fixed, revolute, prismatic or spherical; parent None = the world.
+        """Tie two bodies. kind: fixed, revolute, prismatic or spherical; parent None (or a static mesh) = the world.
 
         anchor (3,) world [m]; axis (3,) world (revolute, prismatic; positive = child turns or moves about it relative
         to the parent). lower, upper [m or rad] and drive act on the joint coordinate, which is `position` at the
@@ -225,7 +225,8 @@ class ModelBuilder:
         if place.shape != (3,) or not np.isfinite(place).all():
             raise ValueError(f"{owner}: anchor is {anchor!r}; it must be three finite numbers, world frame [m]")
         child_index = self._body_index(child, owner)
-        parent_index = -1 if parent is None else self._body_index(parent, owner)
+        fixed = parent is None or (parent in self.parts and self.parts[parent].kind == "static")
+        parent_index = -1 if fixed else self._body_index(parent, owner)
         if parent_index == child_index:
             raise ValueError(f"{owner}: parent and child are both '{child}'")
         mesh = self._mesh(child).vertices
@@ -260,13 +261,21 @@ class ModelBuilder:
 
         if num_worlds < 1:
             raise ValueError(f"finalize: num_worlds is {num_worlds!r}; it must be at least 1")
-        if not any(part.kind != "static" for part in self.parts.values()):
-            raise ValueError("finalize: nothing can move; add a shell, a solid or a body first")
+        moving = [p for p in self.parts.values() if p.kind == "body" or (p.pinned is not None and not p.pinned.all())]
+        if not moving:
+            raise ValueError(
+                "finalize: nothing can move; add a body, or a shell or solid that is not pinned everywhere"
+            )
+        extents = {p.name: float(np.ptp(p.vertices, axis=0).max()) for p in moving}
+        self._warn(checks.check_model_units(extents))
         if check_start:
             from engine.builder.start_check import check_start_state
 
-            check_start_state(self)
+            self._warn(check_start_state(self))
         return build_model(self, num_worlds, device)
+
+    def _warn(self, sentences: list[str]) -> None:
+        self.model_warnings += [s for s in sentences if s not in self.model_warnings]
 
     # Names ------------------------------------------------------------------------------------------------------
     def _claim(self, name: str) -> None:

@@ -50,8 +50,8 @@ class _Scene:
         return self.half_thickness[a] + self.half_thickness[b] + GAP_SHARE * np.minimum(self.dhat[a], self.dhat[b])
 
 
-def check_start_state(builder) -> None:
-    """Raise MeshError for the worst pair that crosses or touches; append nesting warnings to builder.model_warnings."""
+def check_start_state(builder) -> list[str]:
+    """Raise MeshError for the worst pair that crosses or touches; return warnings about nested closed surfaces."""
     scene = _gather(builder)
     crossings = _crossings(scene)
     if crossings:
@@ -59,9 +59,7 @@ def check_start_state(builder) -> None:
     touches = _touches(scene)
     if touches:
         raise _error(scene, touches, max(touches, key=lambda touch: touch.depth))
-    for sentence in _nested(scene):
-        if sentence not in builder.model_warnings:
-            builder.model_warnings.append(sentence)
+    return _nested(scene)
 
 
 def _gather(builder) -> _Scene:

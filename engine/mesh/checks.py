@@ -9,14 +9,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
+from engine.mesh.mass import polyhedron_moments
 from engine.mesh.proximity import vertices_on_edges
 from engine.mesh.rest import tet_volumes, triangle_normals
-from engine.mesh.topology import boundary_edges, edge_table, half_edges, open_half_edges
+from engine.mesh.topology import boundary_of_tets, edge_table, half_edges, open_half_edges
 
 FLAT_TRIANGLE = 1e-8  # area over longest side squared; an equilateral triangle has 0.43
 FLAT_TET = 1e-8  # volume over longest side cubed; a regular tetrahedron has 0.12
 COINCIDENT = 1e-9  # distance of two vertices over the mesh's bounding diagonal
 LARGE = 10.0  # [m] a mesh larger than this is probably in millimetres
+MODEL_LARGE = 3.0  # [m] a model whose every moving part is larger than this probably is, too
 SMALL = 1e-4  # [m] a mesh smaller than this is probably scaled twice
 
 
@@ -67,6 +69,13 @@ def check_tets(name: str, vertices, tets, warnings: list[str]) -> None:
                 f"points; {remedy}",
             )  # fmt: skip
     _refuse_duplicates(name, vertices, tets, "tet")
+    _refuse_crowded_faces(name, vertices, tets)
+    check_welded(name, vertices)
+    check_t_vertices(name, vertices, boundary_of_tets(tets))
+    check_units(name, vertices, warnings)
+
+
+def _refuse_crowded_faces(name: str, vertices, tets) -> None:
     faces, count = np.unique(np.sort(tets[:, [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]].reshape(-1, 3), axis=1),
                              axis=0, return_counts=True)  # fmt: skip
     if (count > 2).any():
@@ -75,15 +84,27 @@ def check_tets(name: str, vertices, tets, warnings: list[str]) -> None:
             name, f"face {face.tolist()}",
             f"belongs to {int(count.max())} tets, at {place(vertices[face].mean(axis=0))}; legal is one or two",
         )  # fmt: skip
-    check_welded(name, vertices)
-    check_units(name, vertices, warnings)
 
 
 def check_surface(name: str, vertices, triangles, warnings: list[str]) -> None:
-    """Checks of a stiff surface (body or static), open or closed. Closedness is asked for where volume is needed."""
+    """Checks of a stiff surface (body or static), open or closed. Closedness is asked for where volume is needed.
+
+    Edges of three triangles and an inside-out surface lose neither contact nor, where they pass `require_closed`, mass:
+    they only warn.
+    """
     check_referenced(name, vertices, triangles, "triangle")
     check_triangles(name, vertices, triangles)
     check_units(name, vertices, warnings)
+    table = edge_table(triangles)
+    crowded = table.edge_count > 2
+    if crowded.any():
+        i = int(np.argmax(crowded))
+        warnings.append(
+            f"mesh '{name}', edge {table.edges[i].tolist()}: is shared by {table.edge_count[i]} triangles, at "
+            f"{place(vertices[table.edges[i]].mean(axis=0))} ({int(crowded.sum())} such edges)"
+        )
+    if len(open_half_edges(triangles)) == 0 and enclosed_volume(vertices, triangles) < 0.0:
+        warnings.append(f"mesh '{name}' is inside-out: its normals point inward; use triangles[:, ::-1]")
 
 
 def check_referenced(name: str, vertices, elements, what: str) -> None:
@@ -169,11 +190,11 @@ def check_welded(name: str, vertices) -> None:
 
 
 def check_t_vertices(name: str, vertices, triangles) -> None:
-    """No border vertex lies inside another border edge (a T-vertex: the two sides would part)."""
-    border = boundary_edges(triangles)
-    hits = vertices_on_edges(vertices, np.unique(border), border, relative=1e-6)
+    """No vertex lies inside an edge it does not split (a T-vertex: the two sides would part)."""
+    edges = edge_table(triangles).edges
+    hits = vertices_on_edges(vertices, np.unique(triangles), edges, relative=1e-6)
     if len(hits):
-        vertex, edge = int(hits[0, 0]), border[hits[0, 1]]
+        vertex, edge = int(hits[0, 0]), edges[hits[0, 1]]
         raise MeshError(
             name, f"vertex {vertex}",
             f"lies inside edge {edge.tolist()} without splitting it (T-vertex), at {place(vertices[vertex])} "
@@ -189,19 +210,22 @@ def require_closed(name: str, vertices, triangles, purpose: str) -> None:
         table = edge_table(triangles)
         where = place(vertices[edge].mean(axis=0))
         torn = _coincident_pairs(vertices)
+        hanging = vertices_on_edges(vertices, np.unique(triangles), table.edges, relative=1e-6)
         if (table.edge_count % 2 == 0).all():
             cause = "neighbouring triangles wind opposite ways; make the winding consistent"
         elif torn:
             cause = f"{torn} pairs of vertices lie at the same place: merge them (STL files store each corner anew)"
+        elif len(hanging):
+            cause = (
+                f"vertex {hanging[0, 0]} lies inside edge {table.edges[hanging[0, 1]].tolist()} without splitting it"
+            )
         else:
             cause = "fill the hole, or declare mass=[kg] instead of density for an open surface"
         raise MeshError(
             name, f"edge {edge.tolist()}",
             f"the surface is not closed at {where} ({len(loose)} open edges), but {purpose} needs a volume: {cause}",
         )  # fmt: skip
-    middle = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
-    corners = vertices[triangles] - middle
-    volume = float(np.einsum("ij,ij->i", np.cross(corners[:, 0], corners[:, 1]), corners[:, 2]).sum() / 6.0)
+    volume = enclosed_volume(vertices, triangles)
     size = float(np.linalg.norm(vertices.max(axis=0) - vertices.min(axis=0)))
     if abs(volume) <= 1e-12 * size**3:
         raise MeshError(
@@ -214,6 +238,11 @@ def require_closed(name: str, vertices, triangles, purpose: str) -> None:
             f"is inside-out: it encloses {volume:.3g} m3; reverse the vertex order of every triangle "
             "(triangles[:, ::-1]) so that normals point outward",
         )  # fmt: skip
+
+
+def enclosed_volume(vertices, triangles) -> float:
+    """Signed volume inside a closed surface [m3], positive when normals point outward."""
+    return float(polyhedron_moments(vertices, triangles)[0, 0])
 
 
 def _coincident_pairs(vertices) -> int:
@@ -231,6 +260,30 @@ def check_units(name: str, vertices, warnings: list[str]) -> None:
         )
     elif extent < SMALL:
         warnings.append(f"mesh '{name}' is only {extent:.3g} m across: was it scaled to metres twice?")
+
+
+def check_model_units(sizes: dict[str, float]) -> list[str]:
+    """Warnings about the moving meshes taken together. sizes: largest extent of each [m].
+
+    One mesh a hundred times the usual size is a file in millimetres in a scene in metres; a model with nothing smaller
+    than 3 m is in millimetres as a whole.
+    """
+    if not sizes:
+        return []
+    found, extents = [], np.array(list(sizes.values()))
+    if extents.min() > MODEL_LARGE:
+        found.append(
+            f"every moving mesh is larger than {MODEL_LARGE:g} m ({extents.min():.4g} to {extents.max():.4g} m): is the "
+            "whole model in millimetres?"
+        )
+    for name, extent in sizes.items():
+        others = np.array([e for other, e in sizes.items() if other != name])
+        if len(others) and extent > 100.0 * np.median(others) and extent > 1.0:
+            found.append(
+                f"mesh '{name}' is {extent:.4g} m across, {extent / np.median(others):.0f} times the usual size of the "
+                "other moving meshes: are its numbers millimetres?"
+            )
+    return found
 
 
 def check_options(options, model) -> list[str]:
