@@ -54,7 +54,7 @@ class Sample:
     t_device: float | None = None  # [s] the device's own clock, None when it has none
     t_receive: float = 0.0  # [s] monotonic clock at receipt
     sequence: int = 0  # counts readings of this device since open()
-    twist: np.ndarray = field(default_factory=_zeros(6))  # [-] (6,) vx vy vz wx wy wz, each in [-1, 1], z up, right-handed
+    twist: np.ndarray = field(default_factory=_zeros(6))  # [-] (6,) vx vy vz wx wy wz in [-1, 1], z up, right-handed
     pose: np.ndarray | None = None  # [m, -] (7,) x y z qx qy qz qw, device frame
     joints: np.ndarray | None = None  # (n,) or (n, 3), meaning given by describe()
     gripper: float = 0.0  # [-] closing speed in [-1, 1] for RATE (+ closes); closure in [0, 1] for POSE and JOINTS
@@ -91,6 +91,7 @@ class Device(Protocol):
 # Verbs that devices may put in `buttons` / `pressed` / `released`. Every device fills what it can.
 VERBS = (
     "clutch",  # held: the device moves freely, the tool does not follow
+    "fine",  # held: a fraction of the gain, for the last millimetre
     "grip_toggle",  # open <-> close
     "grasp_assist",  # toggle the optional grasp constraint
     "pause",
@@ -121,7 +122,7 @@ class Command:
     twist: np.ndarray = field(default_factory=_zeros(6))  # [m/s, rad/s] (6,) world frame, linear then angular
     pose_delta: np.ndarray | None = None  # [m, -] (7,) pose devices: motion since engagement, world frame
     gripper_rate: float = 0.0  # [1/s] + closes
-    gripper_target: float | None = None  # [0, 1] closure asked by an absolute device or a toggle, None = keep
+    gripper_target: float | None = None  # [0, 1] closure asked by an absolute device, None = keep
     engaged: bool = True  # False while the clutch is out, the sample is invalid or the device is not OK
     verbs: tuple[str, ...] = ()  # press edges to act on, in order
     held: frozenset[str] = frozenset()

@@ -1,0 +1,88 @@
+"""Devices by the name that `--input` takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from devices.contract import Device, Feedback, Health, Kind, Sample, Status
+from devices.keyboard import Keyboard
+from devices.keymap import KeyMap
+from devices.scripted import Scripted
+from devices.spacemouse import SpaceMouse
+from devices.spacemouse_find import probe
+
+AVAILABLE = {
+    "keyboard": "keys of the window",
+    "spacemouse": "3Dconnexion SpaceMouse; spacemouse:SERIAL or spacemouse:PATH when there are several",
+    "scripted:FILE": "a script of timed moves (.yaml, .json or .csv)",
+    "none": "nobody drives",
+}
+
+
+class NoDevice:
+    """Nobody drives: always at rest, always well."""
+
+    name = "none"
+
+    def open(self) -> Status:
+        return self.status()
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def poll(self, now: float) -> Sample:
+        return Sample(t_receive=now)
+
+    def status(self) -> Status:
+        return Status(Health.OK, "no input device")
+
+    def feedback(self, feedback: Feedback) -> None:
+        """Nobody is there to feel it."""
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name, "kind": Kind.RATE.value}
+
+
+@dataclass(frozen=True)
+class DeviceEntry:
+    """One line of `tacktile devices`."""
+
+    name: str  # what --input takes
+    status: Status
+    description: str
+
+
+def open_device(spec: str, keymap: KeyMap | None = None) -> Device:
+    """The opened device for an --input value.
+
+    Hardware that is missing is no error: the device's `status()` says what to do, and it is taken up when it comes.
+    Raises ValueError, listing what is available, for an unknown name; and what `load_script` raises for a bad script.
+    """
+    name, colon, detail = spec.partition(":")
+    device: Device | None = None
+    if name == "keyboard" and not colon:
+        device = Keyboard(keymap)
+    elif name == "spacemouse" and bool(detail) == bool(colon):
+        device = SpaceMouse(detail or None, keymap)
+    elif name == "scripted" and detail:
+        device = Scripted(detail)
+    elif name == "none" and not colon:
+        device = NoDevice()
+    if device is None:
+        listing = "; ".join(f"{key} ({text})" for key, text in AVAILABLE.items())
+        raise ValueError(f"unknown input device {spec!r}; available: {listing}")
+    device.open()
+    return device
+
+
+def list_devices() -> list[DeviceEntry]:
+    """Every device that could drive now, and for hardware that cannot, what is in the way."""
+    entries = [DeviceEntry("keyboard", Status(Health.OK), AVAILABLE["keyboard"])]
+    answers = probe()
+    for handle, status in answers:
+        name = f"spacemouse:{handle}" if len(answers) > 1 else "spacemouse"
+        entries.append(DeviceEntry(name, status, AVAILABLE["spacemouse"]))
+    entries.append(DeviceEntry("scripted:FILE", Status(Health.OK), AVAILABLE["scripted:FILE"]))
+    entries.append(DeviceEntry("none", Status(Health.OK), AVAILABLE["none"]))
+    return entries
