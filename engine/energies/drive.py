@@ -60,7 +60,7 @@ def frame_error(
 ) -> wp.vec3d:
     """(metric e)_k = sum_l metric_kl (y_l - target_l)."""
     error = wp.vec3d()
-    for m in range(int(4)):
+    for m in range(wp.int32(4)):
         error += metric[k, m] * (x[stencils[e, m]] - target[e, m])
     return error
 
@@ -85,7 +85,7 @@ def drive_value(
     e = wp.tid()
     square = wp.float64(0.0)
     linear = wp.float64(0.0)
-    for k in range(int(4)):
+    for k in range(wp.int32(4)):
         weighted = frame_error(x, stencils, target, metric[e], e, k)
         square += wp.dot(weighted, x[stencils[e, k]] - target[e, k])
         linear += wp.dot(weighted, multiplier[e, k])
@@ -112,7 +112,7 @@ def drive_derivatives(
     e = wp.tid()
     m = metric[e]
     square = wp.float64(0.0)
-    for k in range(int(4)):
+    for k in range(wp.int32(4)):
         square += wp.dot(frame_error(x, stencils, target, m, e, k), x[stencils[e, k]] - target[e, k])
     distance = wp.sqrt(wp.max(square, wp.float64(0.0)))
     secant = huber_secant(distance, stiffness[e], force_limit[e])
@@ -123,13 +123,13 @@ def drive_derivatives(
         radial = (huber_hessian(distance, stiffness[e], force_limit[e]) - secant) / square
     identity = wp.identity(n=3, dtype=wp.float64)
     slot = int(10 * e)
-    for a in range(int(4)):
+    for a in range(wp.int32(4)):
         error_a = frame_error(x, stencils, target, m, e, a)
         pull = wp.vec3d()
-        for b in range(int(4)):
+        for b in range(wp.int32(4)):
             pull += m[a, b] * multiplier[e, b]
         gradient[4 * e + a] = secant * error_a + pull
-        for b in range(a, int(4)):
+        for b in range(a, wp.int32(4)):
             h = (secant * m[a, b]) * identity
             blocks[slot] = h + wp.outer(radial * error_a, frame_error(x, stencils, target, m, e, b))
             slot += 1

@@ -22,7 +22,7 @@ mat43d = wp.types.matrix(shape=(4, 3), dtype=wp.float64)
 
 PI = wp.constant(wp.float64(np.pi))
 TWO_PI = wp.constant(wp.float64(2.0 * np.pi))
-# A wing flatter than this share of its edge (height/length, squared) gets a bounded gradient instead of an infinite one.
+# A wing flatter than this (height/length, squared) gets a bounded gradient instead of an infinite one.
 FLAT_WING = wp.constant(wp.float64(1.0e-24))
 
 
@@ -106,10 +106,10 @@ def hinge_derivatives(
     moment = w * wrap_angle(dihedral_angle(x0, x1, x2, x3) - rest_angle[e])
     g = dihedral_gradient(x0, x1, x2, x3)
     slot = int(10 * e)
-    for a in range(int(4)):
+    for a in range(wp.int32(4)):
         gradient[4 * e + a] = moment * g[a]
         wg = w * g[a]
-        for b in range(a, int(4)):
+        for b in range(a, wp.int32(4)):
             blocks[slot] = wp.outer(wg, g[b])
             slot += 1
 

@@ -119,7 +119,7 @@ def membrane_derivatives(
     left = wp.outer(f[0], f[0]) + wp.outer(f[1], f[1])  # F F^T
     identity = wp.identity(n=3, dtype=wp.float64)
     slot = int(6 * e)
-    for a in range(int(3)):
+    for a in range(wp.int32(3)):
         ba = shape_gradient(inverse, a)
         qa = f[0] * ba[0] + f[1] * ba[1]
         s0 = stress[0] * ba[0] + stress[2] * ba[1]
@@ -127,7 +127,7 @@ def membrane_derivatives(
         gradient[3 * e + a] = f[0] * s0 + f[1] * s1
         g0 = geometric[0] * ba[0] + geometric[2] * ba[1]
         g1 = geometric[2] * ba[0] + geometric[1] * ba[1]
-        for b in range(a, int(3)):
+        for b in range(a, wp.int32(3)):
             bb = shape_gradient(inverse, b)
             qb = f[0] * bb[0] + f[1] * bb[1]
             # geometric term, then dG:C:dG = lambda tr tr + 2 mu sym:sym written for u_a b_a^T and u_b b_b^T

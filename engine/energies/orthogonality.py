@@ -75,12 +75,12 @@ def orthogonality_derivatives(
     gradient[4 * e] = wp.vec3d()
     columns = wp.transpose(a)  # row i is the column a_i
     slot = int(10 * e)
-    for _i in range(int(4)):  # pairs (0, b): the origin
+    for _i in range(wp.int32(4)):  # pairs (0, b): the origin
         blocks[slot] = wp.mat33d()
         slot += 1
-    for i in range(int(3)):
+    for i in range(wp.int32(3)):
         gradient[4 * e + 1 + i] = four_s * wp.vec3d(first[0, i], first[1, i], first[2, i])
-        for k in range(i, int(3)):
+        for k in range(i, wp.int32(3)):
             h = geometric[i, k] * identity + wp.outer(columns[k], columns[i])
             if i == k:
                 h += left
@@ -130,8 +130,8 @@ class Orthogonality(Energy):
         element_world (E,)."""
         super().__init__(stencils, element_world, device)
         count = self.num_elements
-        checked = non_negative("Orthogonality", "stiffness", per_element("Orthogonality", "stiffness", stiffness, count))
-        self.stiffness = upload(checked, wp.float64, device)
+        checked = per_element("Orthogonality", "stiffness", stiffness, count)
+        self.stiffness = upload(non_negative("Orthogonality", "stiffness", checked), wp.float64, device)
         self.hessian_strain = wp.zeros(count, dtype=wp.mat33d, device=device)
         self.extrapolate = wp.array(np.array([int(extrapolate)]), dtype=wp.int32, device=device)
 

@@ -1,9 +1,9 @@
 """Positive semi-definite parts of small symmetric stresses, without eigen-solvers.
 
 The geometric term of an elastic Hessian is stress x identity; replacing the stress by its positive part (or by anything
-above it) makes that term positive semi-definite. In 2D the positive part is closed form. In 3D we use a quadratic
-polynomial of the matrix that is never below it: |x| <= (x^2/t + t)/2 for every t > 0, hence
-max(x, 0) <= x/2 + x^2/(4 t) + t/4, eigenvalue by eigenvalue.
+above it) makes that term positive semi-definite. In 2D the positive part is closed form. In 3D we use a rational
+bound that is never below it: |x| <= y = (x^2/t + t)/2 for every t > 0, and again |x| <= (y + x^2/y)/2 (Heron's
+iteration for a square root approaches from above); max(x, 0) = (x + |x|)/2, eigenvalue by eigenvalue.
 """
 
 from __future__ import annotations
@@ -34,9 +34,12 @@ def positive_part_2d(s: wp.vec3d) -> wp.vec3d:
 def positive_part_bound(m: wp.mat33d, floor: wp.float64) -> wp.mat33d:
     """A symmetric positive semi-definite matrix at or above the positive part of the symmetric m.
 
-    Exact when the eigenvalues of m share one magnitude (zero for -I, m for +I); at most t/4 above it for an eigenvalue
+    Exact when the eigenvalues of m share one magnitude (zero for -I, m for +I); at most t/8 above it for an eigenvalue
     0, with t = |m|_F / sqrt(3). `floor` > 0, in the unit of m, keeps t away from zero.
     """
     t = wp.sqrt(wp.ddot(m, m) / wp.float64(3.0)) + floor
-    identity = wp.identity(n=3, dtype=wp.float64)
-    return wp.float64(0.5) * m + (wp.float64(0.25) / t) * (m * m) + (wp.float64(0.25) * t) * identity
+    half = wp.float64(0.5)
+    square = m * m
+    magnitude = (half / t) * square + (half * t) * wp.identity(n=3, dtype=wp.float64)
+    magnitude = half * (magnitude + square * wp.inverse(magnitude))  # Heron: from above, closer
+    return half * m + wp.float64(0.25) * (magnitude + wp.transpose(magnitude))

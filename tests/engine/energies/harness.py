@@ -55,7 +55,7 @@ class Probe:
         gradient = self.gradient_device.numpy().reshape(count, k, 3).copy()
         packed = self.blocks.numpy().reshape(count, -1, 3, 3)
         dense = np.zeros((count, k, 3, k, 3))
-        for slot, (a, b) in enumerate((a, b) for a in range(k) for b in range(a, k)):
+        for slot, (a, b) in enumerate(zip(*np.triu_indices(k), strict=True)):
             dense[:, a, :, b, :] = packed[:, slot]
             dense[:, b, :, a, :] = packed[:, slot].transpose(0, 2, 1)
         dense = dense.reshape(count, 3 * k, 3 * k)
