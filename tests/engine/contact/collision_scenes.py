@@ -170,7 +170,8 @@ def _point_triangle(p, a, b, c):
     for u, v in ((a, b), (b, c), (c, a)):
         inside &= np.sum(np.cross(v - u, p - u) * n, 1) >= 0
     plane = np.where(inside, np.abs(np.sum((p - a) * n, 1)) / size, np.inf)
-    return np.minimum.reduce([plane, _segment_distance(p, a, b), _segment_distance(p, b, c), _segment_distance(p, c, a)])
+    border = [_segment_distance(p, u, v) for u, v in ((a, b), (b, c), (c, a))]
+    return np.minimum.reduce([plane, *border])
 
 
 def _edge_edge(a, b, c, d):

@@ -29,7 +29,9 @@ def motion(rng, scene, size, common=(0.0, 0.0, 0.0)):
     return dx
 
 
-@pytest.mark.parametrize("size, common", [(0.0, (0, 0, 0)), (2e-3, (0, 0, 0)), (0.02, (0, 0, 0)), (1e-3, (0.1, 0, -0.3))])
+@pytest.mark.parametrize(
+    "size, common", [(0.0, (0, 0, 0)), (2e-3, (0, 0, 0)), (0.02, (0, 0, 0)), (1e-3, (0.1, 0, -0.3))]
+)
 @pytest.mark.parametrize("offset", [(0, 0, 0), (1000.0, -2000.0, 500.0)])
 def test_every_pair_within_reach_is_listed(size, common, offset):
     for seed in range(3):

@@ -194,7 +194,7 @@ def test_wrong_arrays_are_named():
     x = scene.vectors(scene.x)
     with pytest.raises(ValueError, match=r"Candidates.update: dx is vec3d \(3,\); it must be vec3d \(\d+,\)"):
         candidates.update(x, wp.zeros(3, dtype=wp.vec3d))
-    with pytest.raises(ValueError, match=r"Candidates slack is -1.0 \(Options.candidate_slack\); it must be at least 0"):
+    with pytest.raises(ValueError, match=r"slack is -1.0 \(Options.candidate_slack\); it must be at least 0"):
         Candidates(scene.collision, scene.embedding, slack=-1.0)
 
 
