@@ -40,6 +40,9 @@ def positive_part_bound(m: wp.mat33d, floor: wp.float64) -> wp.mat33d:
     t = wp.sqrt(wp.ddot(m, m) / wp.float64(3.0)) + floor
     half = wp.float64(0.5)
     square = m * m
-    magnitude = (half / t) * square + (half * t) * wp.identity(n=3, dtype=wp.float64)
+    identity = wp.identity(n=3, dtype=wp.float64)
+    magnitude = (half / t) * square + (half * t) * identity
     magnitude = half * (magnitude + square * wp.inverse(magnitude))  # Heron: from above, closer
-    return half * m + wp.float64(0.25) * (magnitude + wp.transpose(magnitude))
+    quarter = wp.float64(0.25)
+    lift = wp.float64(1e-14) * t  # covers the rounding of the sum where m is negative
+    return half * m + quarter * (magnitude + wp.transpose(magnitude)) + lift * identity

@@ -65,7 +65,7 @@ def references(x, rest, mu=LAME_MU, lam=LAME_LAMBDA):
 
 
 def projected(x, rest, mu, lam):
-    """Exact projection of the second derivative by F (9x9), pulled back to the corners: what the filter approximates."""
+    """Exact projection of the second derivative by F (9x9), pulled back to the corners: what the filter aims at."""
     dm = edges(rest)
     dm_inv, volume = np.linalg.inv(dm), np.linalg.det(dm) / 6.0
     f = edges(x) @ dm_inv
