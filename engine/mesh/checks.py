@@ -273,8 +273,8 @@ def check_model_units(sizes: dict[str, float]) -> list[str]:
     found, extents = [], np.array(list(sizes.values()))
     if extents.min() > MODEL_LARGE:
         found.append(
-            f"every moving mesh is larger than {MODEL_LARGE:g} m ({extents.min():.4g} to {extents.max():.4g} m): is the "
-            "whole model in millimetres?"
+            f"every moving mesh is larger than {MODEL_LARGE:g} m ({extents.min():.4g} to {extents.max():.4g} m): is "
+            "the whole model in millimetres?"
         )
     for name, extent in sizes.items():
         others = np.array([e for other, e in sizes.items() if other != name])

@@ -37,14 +37,16 @@ def polyhedron_moments(vertices: np.ndarray, triangles: np.ndarray) -> np.ndarra
 def point_moments(positions: np.ndarray, masses: np.ndarray) -> np.ndarray:
     """Sum of m_i [1, X_i][1, X_i]^T, float64 (4, 4). positions (n, 3), masses (n,)."""
     lifted = np.column_stack([np.ones(len(positions)), positions])
-    return np.einsum("i,ij,ik->jk", masses, lifted, lifted)
+    moments = np.einsum("i,ij,ik->jk", masses, lifted, lifted)
+    return 0.5 * (moments + moments.T)  # symmetric to the last bit
 
 
 def shift_moments(moments: np.ndarray, origin: np.ndarray) -> np.ndarray:
     """The same mass seen from another origin: X' = X - origin. moments (4, 4), origin (3,)."""
     shift = np.eye(4)
     shift[1:, 0] = -np.asarray(origin)
-    return shift @ moments @ shift.T
+    shifted = shift @ moments @ shift.T
+    return 0.5 * (shifted + shifted.T)  # symmetric to the last bit
 
 
 def centre_of_mass(moments: np.ndarray) -> np.ndarray:
