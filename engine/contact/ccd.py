@@ -146,8 +146,8 @@ def additive_ccd(
     kind: 0 point-triangle (p, a, b, c), 1 edge-edge (a0, a1, b0, b1). For every t <= toi the gap (distance -
     min_separation) stays at or above (1 - conservative) of what it is at t = 0, to rounding of the coordinates
     relative to x0. Only relative motion counts; 1 when the gap never falls that far. Greater than 0 whenever the gap
-    is. A pair that starts at or below min_separation may only move apart (1, else 0), and a motion that is not finite
-    gives 0.
+    is. A pair that starts at or below min_separation may only move apart (1, else 0); touching features (distance 0)
+    and a motion that is not finite give 0.
     """
     zero = wp.float64(0.0)
     one = wp.float64(1.0)
@@ -165,10 +165,10 @@ def additive_ccd(
         fastest = wp.max(fastest, wp.max(wp.length_sq(e1 - e2), wp.length_sq(e1 - e3)))
     else:
         fastest = wp.max(fastest, wp.length_sq(e1))
+    if not wp.length_sq(e1) + wp.length_sq(e2) + wp.length_sq(e3) < wp.float64(wp.inf):
+        return zero  # a sum, because min and max drop what is not a number
     if fastest == zero:
         return one
-    if not fastest < wp.float64(wp.inf):
-        return zero
     fastest = wp.sqrt(fastest)
     toi = zero
     floor = zero
@@ -189,9 +189,9 @@ def additive_ccd(
             gap = distance - min_separation
             floor = min_separation + (one - conservative) * gap
             stop = floor + STOP_SHARE * conservative * gap
-            if gap <= zero:
-                floor = -wp.float64(wp.inf)  # already too near: only the rates below matter
-        if distance <= stop:
+        elif distance <= stop:
+            break
+        if distance == zero:
             break
         n = separating_normal(kind, w, r, q1, q2, q3)
         h1 = wp.dot(n, q1)
@@ -200,6 +200,16 @@ def additive_ccd(
         g1 = wp.dot(n, e1)
         g2 = wp.dot(n, e2)
         g3 = wp.dot(n, e3)
+        if distance <= min_separation:
+            # Only at the start. Already too near: free if no corner approaches any other, else held.
+            closing = wp.max(g2, g3)
+            if kind == EDGE_EDGE:
+                closing = wp.max(closing, wp.max(g2 - g1, g3 - g1))
+            else:
+                closing = wp.max(closing, g1)
+            if closing > zero:
+                return zero
+            return one
         step = wp.min(time_to_floor(-h2, -g2, floor), time_to_floor(-h3, -g3, floor))
         if kind == EDGE_EDGE:
             step = wp.min(step, time_to_floor(h1 - h2, g1 - g2, floor))
