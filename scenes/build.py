@@ -1,0 +1,93 @@
+"""From a validated scene file to a built scene."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.builder import ModelBuilder
+from scenes.build_gripper import add_gripper
+from scenes.build_soft import add_pad, add_sheet, add_solid, add_strip
+from scenes.build_stiff import add_body, add_cardboard_box, add_static
+from scenes.config import SceneConfig
+from scenes.errors import SceneError
+from scenes.scene import Pad, Scene, Tool, Visual
+from scenes.schema import Body, CardboardBox, Gripper, Sheet, Solid, Static, Strip
+from scenes.schema import Pad as PadEntity
+
+
+@dataclass
+class Draft:
+    """What the entity builders fill: the engine's builder and the scene's own lists."""
+
+    builder: ModelBuilder
+    tools: list[Tool] = field(default_factory=list)
+    pads: list[Pad] = field(default_factory=list)
+    visuals: dict[str, Visual] = field(default_factory=dict)
+    motions: dict = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def show(self, mesh: str, entity) -> None:
+        """Record how a mesh of `entity` is drawn."""
+        look = entity.look
+        self.visuals[mesh] = Visual(
+            look.color, look.finish, look.transparency, look.smooth, look.show, entity.contact.half_thickness
+        )
+
+
+# Bodies come before the soft things that ride on them.
+_STIFF = {Body: add_body, CardboardBox: add_cardboard_box, Static: add_static, Gripper: add_gripper}
+_SOFT = {Strip: add_strip, Sheet: add_sheet, Solid: add_solid, PadEntity: add_pad}
+
+
+def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -> Scene:
+    """Build the model of a scene on `device` in `num_worlds` equal worlds.
+
+    Raises SceneError naming the file and line of the entity: bad meshes, regions without vertices, surfaces that start
+    touching (the engine's start checks name the pair and the depth).
+    """
+    file = config.file
+    draft = Draft(ModelBuilder(gravity=file.gravity))
+    for kinds in (_STIFF, _SOFT):
+        for name, entity in file.entities.items():
+            if type(entity) in kinds:
+                _at(entity.place, kinds[type(entity)], draft, name, entity)
+    for name, joint in file.joints.items():
+        _at(
+            joint.place, draft.builder.add_joint, name, joint.kind, joint.parent, joint.child, joint.anchor, joint.axis,
+            joint.lower, joint.upper, joint.drive,
+        )  # fmt: skip
+    for pair in file.ignore:
+        draft.builder.ignore_contact(*pair)
+    for pair in file.ignore_layers:
+        draft.builder.ignore_layers(*pair)
+    model = _at(file.place, draft.builder.finalize, num_worlds=num_worlds, device=device)
+    camera = file.camera
+    return Scene(
+        name=config.name,
+        description=config.description,
+        config=config,
+        model=model,
+        options=file.options,
+        tools=draft.tools,
+        pads=draft.pads,
+        camera=(camera.eye, camera.target, camera.up),
+        bookmarks={name: (view.eye, view.target) for name, view in camera.bookmarks.items()},
+        visuals=draft.visuals,
+        task=file.task.text,
+        steps=list(file.task.steps),
+        hints=list(file.task.hints),
+        motions=draft.motions,
+        notes=draft.notes + list(draft.builder.model_warnings),
+    )
+
+
+def _at(place, function, *args, **kwargs):
+    """Call; errors of the engine's checks come out as SceneError with the place of the entity."""
+    try:
+        return function(*args, **kwargs)
+    except SceneError:
+        raise
+    except (ValueError, np.linalg.LinAlgError) as error:
+        raise SceneError(str(error), place) from error

@@ -1,0 +1,159 @@
+"""Loading a scene: read, override, validate, and check that names point at something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from scenes.errors import Place, SceneError, did_you_mean, legal_list
+from scenes.overrides import apply_override
+from scenes.reading import ROOT, plain
+from scenes.schema import SCENE, Body, CardboardBox, Gripper, Motion, Pad, SceneFile, Sheet, Solid, Strip
+from scenes.yaml_tree import Tree, read_tree
+
+_SECTIONS = tuple(SCENE.fields())
+_ATTACHABLE = Strip | Sheet | Solid
+
+
+@dataclass(frozen=True)
+class SceneConfig:
+    """A validated scene file.
+
+    path: the file; file: its tables (scenes.schema.SceneFile); overrides: as given; name, description: never empty.
+    """
+
+    path: Path
+    file: SceneFile
+    overrides: tuple[str, ...]
+    name: str
+    description: str
+
+    def to_dict(self) -> dict:
+        """Plain nested values in SI units, defaults included: what an episode keeps to rebuild the scene."""
+        return plain(self.file) | {"name": self.name}
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Names of all bodies the scene makes, those of grippers included."""
+        return body_names(self.file)
+
+
+def load_config(path: str | Path, overrides: list[str] | tuple[str, ...] = ()) -> SceneConfig:
+    """Read, merge, override and validate a scene file.
+
+    path: file, or the name of a scene that ships (`strip_on_box`). overrides: `path=value` texts, see
+    scenes.overrides. Raises SceneError naming file, line and column (or the override) and the legal values.
+    """
+    path = _find(path)
+    tree = read_tree(path)
+    for text in overrides:
+        tree = apply_override(tree, text, _SECTIONS)
+    _check_names(tree)
+    file = SCENE.read(tree, ROOT)
+    _check_references(file)
+    name = file.name or path.stem
+    return SceneConfig(path, file, tuple(overrides), name, file.description or name)
+
+
+def list_scenes() -> list[tuple[str, Path, str]]:
+    """(name, path, description) of every scene that ships, by name. A broken one is listed with its error."""
+    found = []
+    for path in sorted(Path(__file__).parent.glob("*.yaml")):
+        try:
+            config = load_config(path)
+            found.append((config.name, path, config.description))
+        except SceneError as error:
+            found.append((path.stem, path, f"cannot be loaded: {error}"))
+    return found
+
+
+def body_names(file: SceneFile) -> tuple[str, ...]:
+    names = []
+    for name, entity in file.entities.items():
+        if isinstance(entity, Body | CardboardBox):
+            names.append(name)
+        elif isinstance(entity, Gripper):
+            names += [f"{name}.palm", f"{name}.left", f"{name}.right"]
+    return tuple(names)
+
+
+def mesh_names(file: SceneFile) -> tuple[str, ...]:
+    bodies = body_names(file)
+    return bodies + tuple(n for n, e in file.entities.items() if n not in bodies and not isinstance(e, Gripper))
+
+
+def _find(path: str | Path) -> Path:
+    path = Path(path)
+    if path.suffix in (".yaml", ".yml") or path.is_file():
+        return path
+    shipped = Path(__file__).parent / f"{path.name}.yaml"
+    if path.parent == Path(".") and shipped.is_file():
+        return shipped
+    names = [p.stem for p in sorted(Path(__file__).parent.glob("*.yaml"))]
+    hint = did_you_mean(path.name, names)
+    raise SceneError(f"there is no scene '{path}'{hint}; scenes: {legal_list(names)}; or give a .yaml file")
+
+
+def _check_names(tree: Tree) -> None:
+    entities = tree.value.get("entities")
+    if entities is None or not isinstance(entities.value, dict):
+        return
+    for name in entities.value:
+        if name in _SECTIONS:
+            place = entities.key_place.get(name, entities.place)
+            raise SceneError(f"an entity cannot be called '{name}': a section has that name", place)
+
+
+def _check_references(file: SceneFile) -> None:
+    """Names of bodies and meshes, and demands between keys of one entity. Raises SceneError."""
+    bodies, meshes = body_names(file), mesh_names(file)
+    for name, entity in file.entities.items():
+        if isinstance(entity, _ATTACHABLE):
+            for attachment in entity.attach:
+                _known(attachment.body, bodies, f"entities.{name}.attach.body", "body", attachment.at("body"))
+        if isinstance(entity, Pad):
+            _known(entity.held_by, bodies, f"entities.{name}.held_by", "body", entity.at("held_by"))
+        if isinstance(entity, Solid) and (entity.size is None) == (entity.mesh is None):
+            raise SceneError(f"entities.{name} needs either 'size' (a box) or 'mesh' (a file)", entity.place)
+        if isinstance(entity, Body):
+            _check_body(name, entity)
+        if isinstance(entity, Strip) and (entity.cells_along or 0) % 2:
+            message = f"entities.{name}.cells_along is {entity.cells_along}; it must be even"
+            raise SceneError(message, entity.at("cells_along"))
+    for name, joint in file.joints.items():
+        _known(joint.child, bodies, f"joints.{name}.child", "body", joint.at("child"))
+        if joint.parent is not None:
+            _known(joint.parent, bodies, f"joints.{name}.parent", "body", joint.at("parent"))
+        if joint.kind in ("revolute", "prismatic") and joint.axis is None:
+            raise SceneError(f"joints.{name} is {joint.kind}; it needs 'axis'", joint.place)
+    for pair in file.ignore:
+        for mesh in pair:
+            _known(mesh, meshes, "ignore", "mesh", file.at("ignore"))
+
+
+def _check_body(name: str, body: Body) -> None:
+    if (body.density is None) == (body.mass is None):
+        raise SceneError(f"entities.{name} needs either 'density' or 'mass'", body.place)
+    for key in ("tool", "motion", "force_limit"):
+        if getattr(body, key) and not body.driven:
+            raise SceneError(f"entities.{name} has '{key}' but is not driven; write driven: true", body.at(key))
+    if body.motion is not None:
+        _check_motion(f"entities.{name}.motion", body.motion)
+
+
+def _check_motion(name: str, motion: Motion) -> None:
+    if not motion.keyframes:
+        raise SceneError(f"{name}.keyframes is empty; it needs at least one keyframe", motion.at("keyframes"))
+    for before, after in zip(motion.keyframes, motion.keyframes[1:], strict=False):
+        if not after.time > before.time:
+            message = f"{name}.keyframes: time {after.time:g} s does not come after {before.time:g} s"
+            raise SceneError(message, after.at("time"))
+    first, last = motion.keyframes[0], motion.keyframes[-1]
+    if motion.after == "loop" and (first.translation != last.translation or first.rotation != last.rotation):
+        raise SceneError(f"{name} loops but its last keyframe is not its first pose: the target would jump", last.place)
+
+
+def _known(word: str, legal: tuple[str, ...], name: str, what: str, place: Place | None) -> None:
+    if word not in legal:
+        listed = legal_list(legal) or "none in this scene"
+        raise SceneError(f"{name}: there is no {what} '{word}'{did_you_mean(word, legal)}; legal: {listed}", place)

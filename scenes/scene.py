@@ -1,0 +1,97 @@
+"""A built scene: the engine's model and what the application needs around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.options import Options
+from engine.types import Model
+from scenes.config import SceneConfig
+from scenes.motion import pose_at
+from scenes.tables import Motion
+
+
+@dataclass(frozen=True)
+class Visual:
+    """How a mesh is drawn. color: (r, g, b) in 0..1; finish: matte, satin, gloss, cardboard, tape, gel or metal;
+    transparency: 0 opaque; smooth: smooth shading; show: drawn at start; half_thickness [m] for offset drawing."""
+
+    color: tuple[float, float, float]
+    finish: str = "matte"
+    transparency: float = 0.0
+    smooth: bool = False
+    show: bool = True
+    half_thickness: float = 0.0
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What the operator moves: a driven body, with fingers or without.
+
+    palm: name of the driven body; home: (4, 4) world from its mesh frame at start; fingers: joints with drives, their
+    coordinate grows while closing; open_position, closed_position: their targets [m]; grasp_meshes: meshes that touch
+    what is grasped; grip_force: force limit of one finger's drive [N], None without fingers.
+    """
+
+    name: str
+    palm: str
+    home: np.ndarray
+    fingers: tuple[str, ...] = ()
+    open_position: float = 0.0
+    closed_position: float = 0.0
+    grasp_meshes: tuple[str, ...] = ()
+    grip_force: float | None = None
+
+
+@dataclass(frozen=True)
+class Pad:
+    """A tactile pad. mesh: name of its solid; coat: (k, 3) local vertex ids of the sensing face, wound outwards;
+    frame: (4, 4) mesh from pad frame at rest (origin in the middle of the coat, z out of it; x and y span the image);
+    pixel_pitch [m]; resolution (width, height) [pixel]; body: what holds it; held: local ids of the held vertices."""
+
+    mesh: str
+    coat: np.ndarray
+    frame: np.ndarray
+    pixel_pitch: float
+    resolution: tuple[int, int]
+    body: str
+    held: np.ndarray
+
+
+@dataclass
+class Scene:
+    """Everything build_scene makes. camera: (eye, target, up) [m]; bookmarks: name -> (eye, target); motions: driven
+    body -> (Motion, (4, 4) start pose); notes: guesses and repairs that the user should see."""
+
+    name: str
+    description: str
+    config: SceneConfig
+    model: Model
+    options: Options
+    tools: list[Tool]
+    pads: list[Pad]
+    camera: tuple[tuple, tuple, tuple]
+    bookmarks: dict[str, tuple[tuple, tuple]]
+    visuals: dict[str, Visual]
+    task: str
+    steps: list[str]
+    hints: list[str]
+    motions: dict[str, tuple[Motion, np.ndarray]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def script(self):
+        """Path of the scripted input that shows the scene, or None."""
+        return self.config.file.script
+
+    def motion(self, time: float) -> dict[str, np.ndarray]:
+        """Target pose (4, 4), world from mesh, at simulated `time` [s] of every driven body that has keyframes."""
+        return {name: pose_at(motion, start, time) for name, (motion, start) in self.motions.items()}
+
+    def control_motion(self, control, time: float) -> None:
+        """Write the poses of `motion(time)` into Control.body_transform of every world."""
+        driven = [name for name, info in self.model.bodies.items() if info.driven]
+        for name, pose in self.motion(time).items():
+            control.body_transform[:, driven.index(name)] = pose
