@@ -13,6 +13,7 @@ class Options:
         dt: time step [s].
         integrator: "backward_euler" or "bdf2".
         newton_tolerance: stop when the largest raw Newton update of any point, over dt, is below this [m/s].
+        contact_tolerance: and when the last update changed the contact forces by less than this share of their sum [-].
         newton_max_iterations: step budget; a step that runs out is still intersection-free and says converged=False.
         linear_solver: "auto", "pcg", "band" (band factor as PCG preconditioner) or "direct" (sparse LU on CPU).
         linear_tolerance: relative residual of the linear solve in the preconditioner's norm [-].
@@ -29,6 +30,7 @@ class Options:
     dt: float = 1.0 / 30.0
     integrator: str = "backward_euler"
     newton_tolerance: float = 1e-2
+    contact_tolerance: float = 0.1
     newton_max_iterations: int = 60
     linear_solver: str = "auto"
     linear_tolerance: float = 1e-3
@@ -45,7 +47,7 @@ class Options:
         _one_of("integrator", self.integrator, ("backward_euler", "bdf2"))
         _one_of("linear_solver", self.linear_solver, ("auto", "pcg", "band", "direct"))
         _one_of("start", self.start, ("velocity", "position"))
-        for name in ("dt", "newton_tolerance", "linear_tolerance", "epsv"):
+        for name in ("dt", "newton_tolerance", "contact_tolerance", "linear_tolerance", "epsv"):
             if not getattr(self, name) > 0.0:
                 raise ValueError(f"Options.{name} is {getattr(self, name)!r}; it must be greater than 0")
         for name in ("newton_max_iterations", "linear_max_iterations", "line_search_max", "friction_iterations"):

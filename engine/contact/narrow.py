@@ -119,6 +119,7 @@ def derivatives_kernel(
     weights_out: wp.array(dtype=wp.vec4d),
     block_out: wp.array(dtype=wp.mat33d),
     gradient_out: wp.array2d(dtype=wp.vec3d),
+    force_out: wp.array(dtype=wp.float64),
 ):
     k = wp.tid()
     while k < active_count[0]:
@@ -145,6 +146,7 @@ def derivatives_kernel(
         points_out[k] = p
         weights_out[k] = w
         block_out[k] = wp.outer(n, n) * curvature
+        force_out[k] = -slope
         for a in range(4):
             gradient_out[k, a] = n * (slope * w[a])
         if eps > wp.float64(0.0) and cross < eps:
@@ -152,6 +154,32 @@ def derivatives_kernel(
             g = edge_cross_squared_gradient(x0, x1, x2, x3)
             for a in range(4):
                 gradient_out[k, a] = gradient_out[k, a] + wp.vec3d(g[a, 0], g[a, 1], g[a, 2]) * scale
+        k += stride
+
+
+@wp.kernel
+def force_change_kernel(
+    c: CandidateArrays,
+    active: wp.array(dtype=int),
+    active_count: wp.array(dtype=int),
+    points: wp.array(dtype=wp.vec4i),
+    weights: wp.array(dtype=wp.vec4d),
+    block: wp.array(dtype=wp.mat33d),
+    force: wp.array(dtype=wp.float64),
+    dx: wp.array(dtype=wp.vec3d),
+    stride: int,
+    world_force_out: wp.array(dtype=wp.float64),
+    world_change_out: wp.array(dtype=wp.float64),
+):
+    """Sums by world of the normal forces and of their first-order change by the update dx [N]."""
+    k = wp.tid()
+    while k < active_count[0]:
+        p = points[k]
+        w = weights[k]
+        u = dx[p[0]] * w[0] + dx[p[1]] * w[1] + dx[p[2]] * w[2] + dx[p[3]] * w[3]
+        world = c.world[active[k]]
+        wp.atomic_add(world_force_out, world, force[k])
+        wp.atomic_add(world_change_out, world, wp.length(block[k] * u))
         k += stride
 
 

@@ -46,10 +46,11 @@ class Newton:
 
     def _start(self) -> None:
         s = self.system
+        s.begin_energies()  # at the last converged state: the guess may carry strains that no force backs
         s.lag_friction()
+        s.soften_guess()
         s.bound_step()
         s.apply_guess()
-        s.begin_energies()
 
 
     # reading between steps ------------------------------------------------------------------------------------------
@@ -173,7 +174,11 @@ class Newton:
         dt = self.options.dt
         update = w.update.numpy() / dt
         stalled = w.stalled.numpy().astype(bool)
-        report.world_converged = (update <= self.options.newton_tolerance) & ~stalled
+        settled = np.ones(len(update), bool)
+        if s.has_contact:
+            allowed = self.options.contact_tolerance * (w.contact_force.numpy() + s.force_floor.numpy())
+            settled = w.force_change.numpy() <= allowed
+        report.world_converged = (update <= self.options.newton_tolerance) & settled & ~stalled
         report.converged = bool(report.world_converged.all())
         report.stalled = bool(stalled.any())
         report.linear_iterations = int(s.cg.total.numpy()[0])

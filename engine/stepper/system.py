@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from engine.contact import narrow
+from engine.contact import guess, narrow
 from engine.contact.candidates import Candidates
 from engine.contact.friction import Friction
 from engine.contact.stencils import MatrixTarget, Riders, StencilBlocks, stride_of
@@ -43,6 +43,9 @@ class System:
         self.step_size = wp.array([h], dtype=wp.float64, device=device)
         self.inputs = StepInputs(self.points, self.points_start, self.step_size)
         self.trial_inputs = StepInputs(self.points_trial, self.points_start, self.step_size)
+        for energy in model.energies:
+            if hasattr(energy, "set_extrapolation"):
+                energy.set_extrapolation(options.membrane_extrapolation)
         self.energies = [e for e in model.energies if e.num_elements > 0]
         self.map = PointMap(model)
         self.worlds = worlds.make_worlds(w, device)
@@ -52,6 +55,8 @@ class System:
         self.remaining = wp.zeros(1, dtype=int, device=device)
         self.tolerance = wp.array([options.newton_tolerance * options.dt], dtype=wp.float64, device=device)
         self.residual = Residual(model)
+        floor = self.residual.total_mass * options.newton_tolerance / options.dt
+        self.force_floor = wp.array(floor, dtype=wp.float64, device=device)
         self._make_solver()
         self._make_contact()
 
@@ -98,6 +103,7 @@ class System:
         self.gap = wp.zeros(capacity, dtype=wp.float64, device=self.device)
         self.active = wp.zeros(capacity, dtype=int, device=self.device)
         self.near = wp.zeros(capacity, dtype=int, device=self.device)
+        self.normal_force = wp.zeros(capacity, dtype=wp.float64, device=self.device)
         self.contacts = StencilBlocks(capacity, self.device)
         self.friction = Friction(capacity, self.options.epsv, self.device)
 
@@ -141,6 +147,20 @@ class System:
     def lag_friction(self) -> None:
         if self.has_contact:
             self.friction.launch_lag(self.list, self.points, self.active, self.active_count)
+
+    def soften_guess(self) -> None:
+        """Take from the start guess what would press contacts together; see engine.contact.guess."""
+        if not self.has_contact:
+            return
+        wp.launch(
+            guess.soften_kernel,
+            self.stride,
+            [self.list, self.points, self.active, self.active_count]
+            + [self.riders, self.stride],
+            [self.points_dx, self.dx],
+            device=self.device,
+        )
+        self.map.launch_displacements(self.dx, self.points_dx)
 
     def bound_step(self) -> None:
         """Safe share of points_dx by world: contact and inversion."""
@@ -202,7 +222,7 @@ class System:
             narrow.derivatives_kernel,
             self.stride,
             [self.list, self.points, self.active, self.active_count, self.stride],
-            [c.points, c.weights, c.block, c.gradient],
+            [c.points, c.weights, c.block, c.gradient, self.normal_force],
             device=self.device,
         )
         self.friction.launch_derivatives(self.inputs)
@@ -248,6 +268,18 @@ class System:
         self.map.launch_displacements(self.dx, self.points_dx)
         w.update.zero_()
         self.map.launch_update_size(self.points_dx, w.update)
+        w.contact_force.zero_()
+        w.force_change.zero_()
+        if self.has_contact:
+            c = self.contacts
+            wp.launch(
+                narrow.force_change_kernel,
+                self.stride,
+                [self.list, self.active, self.active_count, c.points, c.weights, c.block, self.normal_force]
+                + [self.points_dx, self.stride],
+                [w.contact_force, w.force_change],
+                device=self.device,
+            )
         w.slope.zero_()
         wp.launch(
             worlds.slope_kernel,
@@ -312,7 +344,8 @@ class System:
         wp.launch(
             worlds.converge_kernel,
             1,
-            [w, self.tolerance, self.options.newton_max_iterations, self.remaining],
+            [w, self.tolerance, wp.float64(self.options.contact_tolerance), self.force_floor]
+            + [self.options.newton_max_iterations, self.remaining],
             device=self.device,
         )
 

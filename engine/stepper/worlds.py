@@ -24,6 +24,8 @@ class Worlds:
     slope: wp.array(dtype=wp.float64)  # gradient . dx [J]
     energy: wp.array(dtype=wp.float64)  # at the current x [J]
     trial_energy: wp.array(dtype=wp.float64)  # at the trial x [J]
+    contact_force: wp.array(dtype=wp.float64)  # sum of normal forces [N]
+    force_change: wp.array(dtype=wp.float64)  # sum of their changes by the last raw update [N]
     iterations: wp.array(dtype=int)
     halvings: wp.array(dtype=int)
     min_gap: wp.array(dtype=wp.float64)  # [m]
@@ -153,14 +155,24 @@ def accept_kernel(
 
 @wp.kernel
 def converge_kernel(
-    s: Worlds, tolerance: wp.array(dtype=wp.float64), max_iterations: int, remaining: wp.array(dtype=int)
+    s: Worlds,
+    tolerance: wp.array(dtype=wp.float64),
+    contact_tolerance: wp.float64,
+    force_floor: wp.array(dtype=wp.float64),
+    max_iterations: int,
+    remaining: wp.array(dtype=int),
 ):
-    """One thread: the update has been applied before it is tested. remaining[0] = worlds still iterating."""
+    """One thread: the update has been applied before it is tested. remaining[0] = worlds still iterating.
+
+    Deep in the barrier an update is as small as the gap, so its size proves nothing: the contact forces must have
+    settled too (their first-order change a small share of their sum, or too small to matter against the masses).
+    """
     remaining[0] = 0
     for w in range(s.active.shape[0]):
         if s.active[w] == 1:
             s.iterations[w] = s.iterations[w] + 1
-            if s.update[w] <= tolerance[0] or s.stalled[w] == 1 or s.iterations[w] >= max_iterations:
+            settled = s.force_change[w] <= contact_tolerance * (s.contact_force[w] + force_floor[w])
+            if (s.update[w] <= tolerance[0] and settled) or s.stalled[w] == 1 or s.iterations[w] >= max_iterations:
                 s.active[w] = 0
             else:
                 remaining[0] = remaining[0] + 1
