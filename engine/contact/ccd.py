@@ -28,6 +28,50 @@ ROUNDING = wp.constant(wp.float64(1.0e-14))
 
 
 @wp.func
+def closest_weights(kind: int, q1: wp.vec3d, q2: wp.vec3d, q3: wp.vec3d) -> wp.vec4d:
+    """Weights of the closest difference; point 0 lies at the origin."""
+    origin = wp.vec3d()
+    w = wp.vec4d()
+    if kind == EDGE_EDGE:
+        w = edge_edge_weights(origin, q1, q2, q3)
+    else:
+        w = point_triangle_weights(origin, q1, q2, q3)
+    return w
+
+
+@wp.func
+def fastest_approach(kind: int, e1: wp.vec3d, e2: wp.vec3d, e3: wp.vec3d) -> wp.float64:
+    """Longest relative displacement of a corner of one feature against one of the other [m]: bounds all between them.
+
+    Displacements are relative to point 0. Infinite when one of them is not finite.
+    """
+    squared = wp.max(wp.length_sq(e2), wp.length_sq(e3))
+    if kind == EDGE_EDGE:
+        squared = wp.max(squared, wp.max(wp.length_sq(e1 - e2), wp.length_sq(e1 - e3)))
+    else:
+        squared = wp.max(squared, wp.length_sq(e1))
+    # a sum, because max drops what is not a number
+    if not wp.length_sq(e1) + wp.length_sq(e2) + wp.length_sq(e3) < wp.float64(wp.inf):
+        squared = wp.float64(wp.inf)
+    return wp.sqrt(squared)
+
+
+@wp.func
+def corners_part(kind: int, n: wp.vec3d, e1: wp.vec3d, e2: wp.vec3d, e3: wp.vec3d) -> wp.float64:
+    """1 when no corner of the first feature moves toward any of the other along n, else 0."""
+    g1 = wp.dot(n, e1)
+    closing = wp.max(wp.dot(n, e2), wp.dot(n, e3))
+    if kind == EDGE_EDGE:
+        closing = wp.max(closing, closing - g1)
+    else:
+        closing = wp.max(closing, g1)
+    free = wp.float64(0.0)
+    if closing <= wp.float64(0.0):
+        free = wp.float64(1.0)
+    return free
+
+
+@wp.func
 def time_to_floor(separation: wp.float64, rate: wp.float64, floor: wp.float64) -> wp.float64:
     """Time at which separation + rate * time reaches floor; infinite when it never falls, 0 when it is not above."""
     time = wp.float64(wp.inf)
@@ -128,6 +172,34 @@ def turning_plane_time(
 
 
 @wp.func
+def corners_time(
+    kind: int,
+    n: wp.vec3d,
+    q1: wp.vec3d,
+    q2: wp.vec3d,
+    q3: wp.vec3d,
+    e1: wp.vec3d,
+    e2: wp.vec3d,
+    e3: wp.vec3d,
+    floor: wp.float64,
+) -> wp.float64:
+    """Time in which all corners of the first feature stay farther than floor, along n, from all of the other."""
+    h1 = wp.dot(n, q1)
+    h2 = wp.dot(n, q2)
+    h3 = wp.dot(n, q3)
+    g1 = wp.dot(n, e1)
+    g2 = wp.dot(n, e2)
+    g3 = wp.dot(n, e3)
+    time = wp.min(time_to_floor(-h2, -g2, floor), time_to_floor(-h3, -g3, floor))
+    if kind == EDGE_EDGE:
+        time = wp.min(time, time_to_floor(h1 - h2, g1 - g2, floor))
+        time = wp.min(time, time_to_floor(h1 - h3, g1 - g3, floor))
+    else:
+        time = wp.min(time, time_to_floor(-h1, -g1, floor))
+    return time
+
+
+@wp.func
 def additive_ccd(
     kind: int,
     x0: wp.vec3d,
@@ -158,31 +230,20 @@ def additive_ccd(
     e1 = d1 - d0
     e2 = d2 - d0
     e3 = d3 - d0
-    origin = wp.vec3d(zero, zero, zero)
-    # Fastest relative displacement of any corner of one feature against any of the other: bounds every pair between.
-    fastest = wp.max(wp.length_sq(e2), wp.length_sq(e3))
-    if kind == EDGE_EDGE:
-        fastest = wp.max(fastest, wp.max(wp.length_sq(e1 - e2), wp.length_sq(e1 - e3)))
-    else:
-        fastest = wp.max(fastest, wp.length_sq(e1))
-    if not wp.length_sq(e1) + wp.length_sq(e2) + wp.length_sq(e3) < wp.float64(wp.inf):
-        return zero  # a sum, because min and max drop what is not a number
-    if fastest == zero:
+    speed = fastest_approach(kind, e1, e2, e3)
+    if not speed < wp.float64(wp.inf):
+        return zero
+    if speed == zero:
         return one
-    fastest = wp.sqrt(fastest)
     toi = zero
     floor = zero
     stop = zero
     advance = wp.int32(0)  # a Warp variable, not a compile-time constant
-    while advance < MAX_ADVANCES:
+    while advance < MAX_ADVANCES and toi < one:
         q1 = y1 + toi * e1
         q2 = y2 + toi * e2
         q3 = y3 + toi * e3
-        w = wp.vec4d()
-        if kind == EDGE_EDGE:
-            w = edge_edge_weights(origin, q1, q2, q3)
-        else:
-            w = point_triangle_weights(origin, q1, q2, q3)
+        w = closest_weights(kind, q1, q2, q3)
         r = w[1] * q1 + w[2] * q2 + w[3] * q3
         distance = wp.length(r)
         if advance == 0:
@@ -194,33 +255,12 @@ def additive_ccd(
         if distance == zero:
             break
         n = separating_normal(kind, w, r, q1, q2, q3)
-        h1 = wp.dot(n, q1)
-        h2 = wp.dot(n, q2)
-        h3 = wp.dot(n, q3)
-        g1 = wp.dot(n, e1)
-        g2 = wp.dot(n, e2)
-        g3 = wp.dot(n, e3)
-        if distance <= min_separation:
-            # Only at the start. Already too near: free if no corner approaches any other, else held.
-            closing = wp.max(g2, g3)
-            if kind == EDGE_EDGE:
-                closing = wp.max(closing, wp.max(g2 - g1, g3 - g1))
-            else:
-                closing = wp.max(closing, g1)
-            if closing > zero:
-                return zero
-            return one
-        step = wp.min(time_to_floor(-h2, -g2, floor), time_to_floor(-h3, -g3, floor))
-        if kind == EDGE_EDGE:
-            step = wp.min(step, time_to_floor(h1 - h2, g1 - g2, floor))
-            step = wp.min(step, time_to_floor(h1 - h3, g1 - g3, floor))
-        else:
-            step = wp.min(step, time_to_floor(-h1, -g1, floor))
+        if distance <= min_separation:  # only at the start
+            return corners_part(kind, n, e1, e2, e3)
+        step = corners_time(kind, n, q1, q2, q3, e1, e2, e3, floor)
         if advance > 0 and toi + step < one:
             step = wp.max(step, turning_plane_time(kind, q1, q2, q3, e1, e2, e3, floor))
         # The plain bound is never the larger one, save for rounding in n at gaps near rounding itself.
-        toi = toi + wp.max(step, (distance - floor) / fastest)
-        if toi >= one:
-            return one
+        toi = toi + wp.max(step, (distance - floor) / speed)
         advance = advance + 1
-    return toi
+    return wp.min(toi, one)
