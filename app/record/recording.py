@@ -1,0 +1,145 @@
+"""One episode while it is written: frames, exact states, labels and notes into its log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from app.record.framed_log import FramedLogWriter, LogError
+from app.record.packing import pack
+from app.record.points import BLOCK, encode_row, quantise, shuffle_bytes
+from app.record.records import FRAME, KEYFRAME, LABEL, NOTE, START, STOP, frame_record, note_record
+from app.record.state_hash import state_hash
+
+GetState = Callable[[], dict[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class RecorderSettings:
+    keyframe_every: int = 150  # frames between exact states; more means smaller files and a longer way to any moment
+    hash_every: int = 1  # frames between state hashes
+    image_every: int = 3  # frames between tactile images; displacements and markers are in every frame
+    image_names: tuple[str, ...] = ("rgb", "depth", "image")  # which entries of a pad are images
+    min_free_bytes: int = 300_000_000  # below this (plus what sealing needs) recording pauses: it never fills the disk
+    sync_seconds: float = 2.0  # [s] how much a power loss may cost; a killed process loses nothing
+    codec: str | None = None  # of the log: "zstd", "zlib", "raw"; None = the best installed
+
+
+class Recording:
+    """Writes one log. Every method raises LogError (DiskFullError), PackingError or TypeError when it cannot, and then
+    has written and changed nothing."""
+
+    def __init__(self, name: str, log: FramedLogWriter, get_state: GetState | None, settings: RecorderSettings):
+        self.name, self.log = name, log
+        self.label: str | None = None
+        self.instruction = ""
+        self.path: Path | None = None  # where the sealed episode lies
+        self.failed = False  # sealing failed; the log is kept
+        self.rows = 0  # frames stored; also the row of the present state
+        self.duration = 0.0  # [s] simulated
+        self._get_state, self._settings = get_state, settings
+        self._um: np.ndarray | None = None  # positions of the last row [um] int32 (3, P)
+        self._num_points: int | None = None
+        self._hash = 0
+        self._keyframe_row = -1
+        self._last: tuple[int, float] | None = None  # index and simulated time of the last frame
+        self._segment = ""  # why the next frame starts a segment
+
+    def begin(self, head: dict[str, Any], points: np.ndarray | None, time_sim: float, instruction: str) -> None:
+        """First record, with row 0: positions [m] (P, 3) and exact state before the first step."""
+        value = dict(head, instruction=instruction, time_wall=time.time(), time_sim=float(time_sim))
+        um = None if points is None else quantise(points)
+        if um is not None:
+            value.update(num_points=um.shape[1], points=_point_bytes(um, None))
+        state = None if self._get_state is None else self._get_state()
+        if state is not None:
+            value["hash"] = self._hash = state_hash(state)
+        self.log.append(START, pack(value))
+        self.instruction = instruction
+        if um is not None:
+            self._um, self._num_points = um, um.shape[1]
+        if state is not None:
+            self._append_keyframe(0, state)
+
+    def write(self, frame: Any) -> None:
+        """One physics step."""
+        settings, row = self._settings, self.rows + 1
+        record = frame_record(frame, settings.image_names, self.rows % settings.image_every == 0)
+        value: dict[str, Any] = {"row": row, "frame": record}
+        um = self._encode_points(frame, value, row)
+        unannounced = not self._segment and self._is_jump(frame)
+        segment = "the state was changed without notice" if unannounced else self._segment
+        if segment:
+            value["segment"] = segment
+        note = note_record(frame)
+        if note:
+            value["note"] = note
+        keyframe = row % settings.keyframe_every == 0 or unannounced
+        state = None
+        if self._get_state is not None and (keyframe or row % settings.hash_every == 0):
+            state = self._get_state()
+            value["hash"] = state_hash(state)
+        self.log.append(FRAME, pack(value))
+        # only now, with the frame in the system's hands, does the recording move on
+        if self._num_points is None and "num_points" in value:
+            self._num_points = value["num_points"]
+        self.rows, self._um, self._last = row, um, (frame.index, frame.time_sim)
+        self.duration += frame.dt
+        self._hash, self._segment = value.get("hash", 0), ""
+        if keyframe and state is not None:
+            self._append_keyframe(row, state)
+
+    def note(self, frame: Any) -> None:
+        """Events and requests of a frame in which nothing moved."""
+        note = note_record(frame)
+        if note:
+            self.log.append(NOTE, pack(note))
+
+    def restart(self, reason: str) -> None:
+        """The state was changed since the last frame; the next one is stepped from the present state."""
+        self._segment = reason
+        if self._get_state is not None:
+            self._append_keyframe(self.rows, self._get_state(), restart=True)
+
+    def store_label(self, label: str | None) -> None:
+        """Into the log, so that a kill before it is sealed does not lose the label."""
+        self.log.append(LABEL, pack({"label": label, "instruction": self.instruction}))
+
+    def finish(self) -> None:
+        """Exact state of the last row, and the mark that the end was meant."""
+        if self._get_state is not None and self.rows and self._keyframe_row != self.rows:
+            state = self._get_state()
+            if state_hash(state) == self._hash:  # else it was changed after the last frame: not that row's state
+                self._append_keyframe(self.rows, state)
+        self.log.append(STOP, pack({"row": self.rows}))
+
+    def _is_jump(self, frame: Any) -> bool:
+        return self._last is not None and (frame.index != self._last[0] + 1 or frame.time_sim <= self._last[1])
+
+    def _encode_points(self, frame: Any, value: dict[str, Any], row: int) -> np.ndarray | None:
+        um = self._um if frame.points is None else quantise(frame.points)
+        previous, count = self._um, self._num_points
+        if um is None or (count is None and row != 1):
+            return None  # no positions, or such that begin in the middle: they have no place in the rows
+        if count is None:  # not known at the start: row 0 is a copy of row 1
+            count, previous = um.shape[1], um
+            value["num_points"], value["points0"] = count, _point_bytes(um, None)
+        if um.shape[1] != count:
+            raise LogError(f"the scene has {um.shape[1]} points now, the recording began with {count}")
+        value["points"] = _point_bytes(um, None if row % BLOCK == 0 else previous)
+        return um
+
+    def _append_keyframe(self, row: int, state: dict[str, np.ndarray], restart: bool = False) -> None:
+        arrays = {name: np.asarray(array) for name, array in state.items()}
+        self.log.append(KEYFRAME, pack({"row": row, "restart": restart, "state": arrays}))
+        if not restart:
+            self._keyframe_row = row
+
+
+def _point_bytes(um: np.ndarray, previous: np.ndarray | None) -> np.ndarray:
+    return np.frombuffer(shuffle_bytes(encode_row(um, previous)), dtype=np.uint8)

@@ -1,0 +1,271 @@
+"""From a finished or torn log to one HDF5 episode and its meta file.
+
+Two passes over the log, a few frames in memory at a time. The episode appears under its name only when it is whole;
+the log is deleted last. Killed anywhere in between, the next start seals the log again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from app.record import folder as files
+from app.record.chunked import ChunkedWriter, write_array
+from app.record.columns import Columns, flatten
+from app.record.framed_log import FramedLogReader, Tail
+from app.record.packing import PackingError, unpack
+from app.record.points import BLOCK, UNIT, unshuffle_bytes
+from app.record.records import FORMAT_NAME, FORMAT_VERSION, FRAME, KEYFRAME, LABEL, LABELS, NOTE, START, STOP
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """What became of a log."""
+
+    path: Path | None  # of the episode, None when the log held no frame
+    num_frames: int
+    tail: Tail
+    meta: dict[str, Any]
+
+
+@dataclass
+class _Survey:
+    """What the first pass found."""
+
+    tail: Tail
+    start: dict[str, Any] | None = None
+    columns: Columns = field(default_factory=Columns)
+    num_frames: int = 0
+    label: str | None = None
+    instruction: str = ""
+    stopped: bool = False
+    duration: float = 0.0  # [s] simulated
+    good_until: int = 0  # [bytes] records from here on are not used
+
+
+def seal_log(
+    log: Path,
+    until: int | None = None,
+    recovered: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Sealed:
+    """Write episode_NNNN.h5 and its meta file beside the log. The log is left; the caller removes it.
+
+    `until` [bytes] ends the log early (it may still grow). `progress` is called with 0..1 every few frames; what it
+    raises ends the sealing. Raises LogError (not a log, newer version), OSError (disk full, read-only folder). A
+    failure leaves nothing behind but the log.
+    """
+    survey = _survey(log, until, progress)
+    if survey.num_frames == 0:
+        return Sealed(None, 0, survey.tail, {})
+    episode = log.with_name(log.name.split(".")[0] + ".h5")
+    part = episode.with_name(episode.name + ".part")
+    meta = _meta(survey, recovered)
+    try:
+        with h5py.File(part, "w", libver=("v110", "v110")) as file:
+            _write(file, log, survey, meta, progress)
+        with open(part, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(part, episode)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    files.write_meta(episode, meta)
+    return Sealed(episode, survey.num_frames, survey.tail, meta)
+
+
+def _survey(log: Path, until: int | None, progress) -> _Survey:
+    """First pass: the shape of all columns, the label, and how far the log can be used."""
+    reader = FramedLogReader(log, until)
+    survey = _Survey(tail=reader.tail)
+    try:
+        for record in reader:
+            _take(survey, record.kind, unpack(record.payload))
+            survey.good_until = record.end
+            if progress is not None and survey.num_frames % 50 == 0:
+                progress(0.5 * record.end / reader.size)
+    except (PackingError, KeyError, TypeError, AttributeError, ValueError) as error:
+        # whole by its checksum, yet not what a recorder writes: what came before is good
+        survey.tail = Tail(survey.good_until, reader.size - survey.good_until, f"contents that do not fit ({error})")
+    else:
+        survey.tail = reader.tail
+    return survey
+
+
+def _take(survey: _Survey, kind: int, value: dict[str, Any]) -> None:
+    if survey.start is None and kind != START:
+        raise PackingError(f"the first record is of kind {kind}, not the start of a recording")
+    if kind == START:
+        survey.start = value
+        survey.instruction = str(value.get("instruction", ""))
+    elif kind == FRAME:
+        if value["row"] != survey.num_frames + 1:
+            raise PackingError(f"frame of row {value['row']}, expected {survey.num_frames + 1}")
+        time = value["frame"]["time"]
+        if "points0" in value:  # positions were not known at the start
+            survey.start.update(points=value["points0"], num_points=value["num_points"], row0_is_copy=True)
+        _point_codes(value, survey.start)
+        survey.columns.observe(flatten(value["frame"]))
+        survey.duration += time["dt"]
+        survey.num_frames += 1
+    elif kind == LABEL:
+        survey.label = value["label"] if value["label"] in LABELS else None
+        survey.instruction = str(value.get("instruction", ""))
+    elif kind == STOP:
+        survey.stopped = True
+
+
+def _meta(survey: _Survey, recovered: bool) -> dict[str, Any]:
+    start = survey.start
+    problems = list(survey.columns.problems)
+    if survey.tail.reason:
+        problems.append(f"the end of the log was lost ({survey.tail.lost_bytes} bytes): {survey.tail.reason}")
+    created = datetime.datetime.fromtimestamp(float(start.get("time_wall", 0.0)), datetime.timezone.utc)
+    return {
+        "format": FORMAT_NAME,
+        "version": FORMAT_VERSION,
+        "scene_name": start.get("scene_name", ""),
+        "created": created.isoformat(timespec="seconds"),
+        "num_frames": survey.num_frames,
+        "duration": survey.duration,
+        "label": survey.label,
+        "instruction": survey.instruction,
+        "options": start.get("options"),
+        "versions": start.get("versions"),
+        "settings": start.get("settings"),
+        "recovered": recovered,
+        "stopped": survey.stopped,
+        "problems": problems,
+    }
+
+
+def _point_codes(value: dict[str, Any], start: dict[str, Any]) -> np.ndarray | None:
+    """Codes uint32 (3, P) of a START or FRAME record, None when the recording has no positions."""
+    count = start.get("num_points")
+    if not count:
+        return None
+    data = value["points"]
+    if data.dtype != np.uint8 or data.size != 12 * count:
+        raise PackingError(f"positions of {data.size} bytes, expected {12 * count}")
+    return unshuffle_bytes(data.tobytes(), np.dtype(np.uint32), (3, count))
+
+
+def _write(file: h5py.File, log: Path, survey: _Survey, meta: dict[str, Any], progress) -> None:
+    start, num_frames = survey.start, survey.num_frames
+    file.attrs["format"] = FORMAT_NAME
+    file.attrs["version"] = FORMAT_VERSION
+    file.attrs["num_frames"] = num_frames
+    _write_text(file, "meta", _json(meta))
+    _write_text(file, "scene/yaml", str(start.get("scene_yaml", "")))
+    survey.columns.open(file)
+    points = _open_points(file, start)
+    hashes = ChunkedWriter(file.require_group("state"), "hash", np.uint64)
+    keyframes, notes, segments = _Keyframes(file), _Notes(), []
+    if points is not None:
+        points.append(_point_codes(start, start))
+    hashes.append(start.get("hash", 0))
+    row = 0
+    for record in FramedLogReader(log, survey.good_until):
+        value = unpack(record.payload)
+        if record.kind == FRAME:
+            survey.columns.write(flatten(value["frame"]))
+            if points is not None:
+                points.append(_point_codes(value, start))
+            hashes.append(value.get("hash", 0))
+            notes.add(row, value.get("note", {}))
+            if row == 0 or value.get("segment"):
+                segments.append((row, str(value.get("segment") or "start")))
+            row += 1
+            if progress is not None and row % 50 == 0:
+                progress(0.5 + 0.5 * row / num_frames)
+        elif record.kind == KEYFRAME and value["row"] <= num_frames:
+            keyframes.add(value)
+        elif record.kind == NOTE:
+            notes.add(row, value)
+    survey.columns.close()
+    if points is not None:
+        points.close()
+    hashes.close()
+    keyframes.close()
+    notes.write(file)
+    _write_rows_and_texts(file.create_group("segments"), segments, "reason")
+
+
+def _open_points(file: h5py.File, start: dict[str, Any]) -> ChunkedWriter | None:
+    count = start.get("num_points")
+    if not count:
+        return None
+    rows = BLOCK
+    while rows > 1 and rows * count * 12 > 64 * 1024 * 1024:
+        rows //= 2
+    group = file.create_group("points")
+    group.attrs["unit"] = UNIT
+    group.attrs["block"] = BLOCK
+    group.attrs["row0_is_copy"] = bool(start.get("row0_is_copy"))
+    return ChunkedWriter(group, "code", np.uint32, (3, count), rows=rows)
+
+
+class _Keyframes:
+    """state/keyframe_row, state/keyframe_restart, state/keyframe/000000/<array>"""
+
+    def __init__(self, file: h5py.File):
+        self._state = file.require_group("state")
+        self._rows: list[tuple[int, int]] = []
+
+    def add(self, value: dict[str, Any]) -> None:
+        group = self._state.create_group(f"keyframe/{len(self._rows):06d}")
+        group.attrs["row"] = value["row"]
+        group.attrs["restart"] = bool(value.get("restart"))
+        for name, array in value["state"].items():
+            write_array(group, name.replace("/", "_"), array).attrs["name"] = name
+        self._rows.append((int(value["row"]), int(bool(value.get("restart")))))
+
+    def close(self) -> None:
+        rows = np.array(self._rows, dtype=np.int64).reshape(-1, 2)
+        self._state.create_dataset("keyframe_row", data=rows[:, 0])
+        self._state.create_dataset("keyframe_restart", data=rows[:, 1].astype(np.uint8))
+
+
+class _Notes:
+    def __init__(self):
+        self._events: list[tuple[int, str]] = []
+        self._requests: list[tuple[int, str]] = []
+
+    def add(self, row: int, note: dict[str, Any]) -> None:
+        self._events += [(row, str(text)) for text in note.get("events", [])]
+        self._requests += [(row, _json(request)) for request in note.get("requests", [])]
+
+    def write(self, file: h5py.File) -> None:
+        _write_rows_and_texts(file.create_group("events"), self._events, "text")
+        _write_rows_and_texts(file.create_group("requests"), self._requests, "request")
+
+
+def _write_rows_and_texts(group: h5py.Group, entries: list[tuple[int, str]], name: str) -> None:
+    texts = [text.encode("utf-8", "replace")[: 16 * 1024] for _, text in entries]
+    rows = ChunkedWriter(group, "row", np.int64)
+    cells = ChunkedWriter(group, name, f"S{max(map(len, texts), default=1) or 1}")
+    for (row, _), text in zip(entries, texts, strict=True):
+        rows.append(row)
+        cells.append(text)
+    rows.close()
+    cells.close()
+
+
+def _write_text(file: h5py.File, path: str, text: str) -> None:
+    data = np.array([text.encode("utf-8", "replace")])  # 1 entry rather than a scalar: chunked, thus compressed
+    group, name = path.rpartition("/")[::2]
+    writer = ChunkedWriter(file.require_group(group) if group else file, name, data.dtype if data[0] else "S1", rows=1)
+    writer.extend(data)
+    writer.close()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, default=lambda v: v.tolist() if isinstance(v, np.ndarray) else str(v), ensure_ascii=False)

@@ -1,0 +1,151 @@
+"""What is wrong or odd in an episode, before someone trains on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from app.record.episode import Episode
+
+IDLE_SECONDS = 2.0  # [s] without a command at either end that are worth a word
+FROZEN_SECONDS = 1.0  # [s] of simulated time without a new reading while driving
+
+
+@dataclass(frozen=True)
+class Finding:
+    severity: str  # "error": do not train on it; "warning": look at it; "note"
+    text: str
+
+
+def validate(episode: Episode, positions: bool = True) -> list[Finding]:
+    """Findings, errors first. An empty list means nothing was found; damaged data is a finding, not an exception."""
+    found: list[Finding] = []
+    checks = [_lengths, _clocks, _dropped, _numbers, _input, _origin]
+    if positions:
+        checks.append(_positions)
+    for check in checks:
+        try:
+            found += check(episode)
+        except Exception as error:  # unreadable data is what this looks for
+            found.append(Finding("error", f"{type(error).__name__}: {error}"))
+    order = {"error": 0, "warning": 1, "note": 2}
+    return sorted(found, key=lambda finding: order[finding.severity])
+
+
+def _lengths(episode: Episode) -> list[Finding]:
+    found = []
+    count = episode.num_frames
+    if count == 0:
+        found.append(Finding("error", "no frames"))
+    for path in episode.columns():
+        rows = len(episode.rows(path, 0, count))
+        size = episode.column_length(path)
+        if rows != count or size != count:
+            found.append(Finding("error", f"column {path} has {size} rows, the episode {count} frames"))
+    for name, size in (("points/code", episode.num_position_rows), ("state/hash", len(episode.hashes()))):
+        if size not in (None, count + 1):
+            found.append(Finding("error", f"{name} has {size} rows, expected {count + 1} (frames + 1)"))
+    return found
+
+
+def _clocks(episode: Episode) -> list[Finding]:
+    found = []
+    starts = {row for row, _ in episode.segments()}
+    for name, strict, severity in (
+        ("simulated", True, "error"),
+        ("monotonic", False, "warning"),
+        ("wall", False, "warning"),
+        ("device", False, "warning"),
+        ("receive", False, "warning"),
+    ):
+        if f"time/{name}" not in episode:
+            continue
+        clock = np.asarray(episode[f"time/{name}"], dtype=np.float64)
+        step = np.diff(clock)
+        bad = [i + 1 for i in np.flatnonzero((step <= 0) if strict else (step < 0)) if i + 1 not in starts]
+        if bad:
+            found.append(Finding(severity, f"the {name} clock does not advance at frame {bad[0]} ({len(bad)} times)"))
+    return found
+
+
+def _dropped(episode: Episode) -> list[Finding]:
+    index = np.asarray(episode["frame/index"])
+    starts = {row for row, _ in episode.segments()}
+    gaps = [i + 1 for i in np.flatnonzero(np.diff(index) != 1) if i + 1 not in starts]
+    found = [Finding("warning", f"{len(gaps)} gaps in the frame counter, first at frame {gaps[0]}")] if gaps else []
+    unannounced = [row for row, reason in episode.segments() if "without notice" in reason]
+    if unannounced:
+        found.append(Finding("warning", f"the state changed without notice before frames {unannounced[:5]}"))
+    return found
+
+
+def _numbers(episode: Episode) -> list[Finding]:
+    found = []
+    for path in episode.columns():
+        if not path.startswith(("control/", "command/twist", "sample/twist", "signals/")):
+            continue
+        values = episode.rows(path, 0, episode.num_frames)
+        arrays = [values] if isinstance(values, np.ndarray) else [v for v in values if isinstance(v, np.ndarray)]
+        if path.endswith("min_distance"):
+            arrays = [a[~np.isinf(a)] for a in arrays]  # infinite when nothing is near
+        bad = sum(int(np.sum(~np.isfinite(a))) for a in arrays if a.dtype.kind == "f")
+        if bad:
+            found.append(Finding("error" if path.startswith("control/") else "warning", f"{path}: {bad} not finite"))
+    return found
+
+
+def _positions(episode: Episode) -> list[Finding]:
+    if not episode.num_points:
+        return []
+    for row in range(episode.num_frames + 1):
+        lost = np.isnan(episode.positions(row)).any(axis=1)
+        if lost.any():
+            return [Finding("error", f"{int(lost.sum())} points are not finite from row {row} on")]
+    return []
+
+
+def _input(episode: Episode) -> list[Finding]:
+    found = []
+    dt = np.asarray(episode["time/dt"], dtype=np.float64)
+    if "command/twist" in episode:
+        moving = np.abs(np.nan_to_num(episode["command/twist"])).max(axis=1) > 0
+        for path in ("command/gripper_rate", "command/pose_delta"):
+            if path in episode:
+                value = np.nan_to_num(np.asarray(episode[path], dtype=np.float64)).reshape(len(dt), -1)
+                moving |= np.any(np.abs(np.diff(value, axis=0, prepend=value[:1])) > 0, axis=1)
+                if path.endswith("rate"):
+                    moving |= np.abs(value).max(axis=1) > 0
+        active = np.flatnonzero(moving)
+        if not len(active):
+            found.append(Finding("warning", "no command in the whole episode"))
+        else:
+            before, after = dt[: active[0]].sum(), dt[active[-1] + 1 :].sum()
+            for seconds, where in ((before, "start"), (after, "end")):
+                if seconds > IDLE_SECONDS:
+                    found.append(Finding("note", f"idle for {seconds:.1f} s at the {where}"))
+        if "sample/sequence" in episode:
+            frozen = _longest_frozen(np.asarray(episode["sample/sequence"], dtype=np.float64), moving, dt)
+            if frozen > FROZEN_SECONDS:
+                found.append(Finding("warning", f"the input was frozen for {frozen:.1f} s while it drove"))
+    return found
+
+
+def _longest_frozen(sequence: np.ndarray, moving: np.ndarray, dt: np.ndarray) -> float:
+    """Longest simulated time with a non-zero command and no new reading [s]."""
+    longest = run = 0.0
+    for i in range(1, len(sequence)):
+        run = run + dt[i] if moving[i] and sequence[i] == sequence[i - 1] else 0.0
+        longest = max(longest, run)
+    return longest
+
+
+def _origin(episode: Episode) -> list[Finding]:
+    found = [Finding("warning", str(text)) for text in episode.meta.get("problems") or []]
+    if episode.meta.get("recovered"):
+        found.append(Finding("note", "recovered after the application ended unexpectedly"))
+    if not len(episode.keyframe_rows):
+        found.append(Finding("note", "no exact states: it can be shown, not replayed by inputs"))
+    return found

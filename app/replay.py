@@ -1,0 +1,270 @@
+"""Two ways to see a recorded episode again: by its states, or by its inputs.
+
+`StateReplay` shows what was recorded: positions, signals and reports of any frame, in any order. `InputReplay` asks
+the engine to do it again from the first exact state with the recorded controls, and says at which step it first
+differs. On the device and with the versions of the recording it differs nowhere, to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import numpy as np
+
+from app.frame import Frame
+from app.record.episode import Episode
+from app.record.state_hash import state_hash
+
+
+class ReplayError(Exception):
+    """The episode cannot be replayed here; the text lists what does not fit."""
+
+
+class SteppableEngine(Protocol):
+    """What InputReplay needs of an engine."""
+
+    def get_state(self) -> dict[str, np.ndarray]: ...
+    def set_state(self, state: dict[str, np.ndarray]) -> None: ...
+    def step(self, control: Any) -> Any: ...
+
+
+class StateReplay:
+    """Frames of an episode for the view, in any order: scrubbing is random access.
+
+    Raises ReplayError when the episode holds no positions, or not as many points as the scene (`num_points`).
+    """
+
+    def __init__(self, episode: Episode, num_points: int | None = None):
+        if not episode.num_points:
+            raise ReplayError(f"{episode.name} holds no positions: replay it by inputs")
+        misfits = episode.misfits(num_points=num_points)
+        if misfits:
+            raise ReplayError(f"{episode.name} does not fit: " + "; ".join(misfits))
+        self.episode = episode
+        times = np.asarray(episode["time/simulated"], dtype=np.float64)
+        steps = np.asarray(episode["time/dt"], dtype=np.float64)
+        # one time line over all segments, from 0: a reset in the middle sets the simulated clock back, not this one
+        self.time = np.concatenate([[0.0], np.cumsum(steps)])  # [s] (T + 1,)
+        self._start_time = float(times[0] - steps[0]) if len(times) else 0.0
+        self._events: dict[int, list[str]] = {}
+        for row, text in episode.events():
+            self._events.setdefault(row, []).append(text)
+
+    def __len__(self) -> int:
+        """Rows: T + 1."""
+        return self.episode.num_frames + 1
+
+    @property
+    def duration(self) -> float:
+        """[s] simulated."""
+        return float(self.time[-1])
+
+    def row_at(self, seconds: float) -> int:
+        """The last row at or before a moment of the time line; clamped to the episode."""
+        row = int(np.searchsorted(self.time, seconds + 1e-9, side="right")) - 1
+        return min(max(row, 0), self.episode.num_frames)
+
+    def frame(self, row: int) -> Frame:
+        """Frame for the view: row 0 is before the first step, row r after step r. Mode is "REPLAY".
+
+        sample, command, control, report, signals are namespaces with the recorded fields (None in row 0).
+        """
+        points = self.episode.positions(row)
+        if row == 0:
+            return Frame(0, False, self._start_time, 0.0, 0.0, 0.0, points=points, mode="REPLAY")
+        record = self.episode.frame(row - 1)
+        clock, about = record.get("time", {}), record.get("frame", {})
+        parts = {
+            name: _namespace(record[name]) if name in record else None
+            for name in ("sample", "status", "command", "control", "report", "signals")
+        }
+        extra = dict(record.get("extra", {}), recorded_mode=about.get("mode", ""))
+        if "tactile" in record:
+            extra["tactile"] = record["tactile"]
+        return Frame(
+            index=int(about.get("index", row)),
+            stepped=True,
+            time_sim=float(clock["simulated"]),
+            time_wall=float(clock["wall"]),
+            time_mono=float(clock["monotonic"]),
+            dt=float(clock["dt"]),
+            points=points,
+            events=tuple(self._events.get(row - 1, ())),
+            mode="REPLAY",
+            realtime_factor=float(about.get("realtime_factor", 0.0)),
+            extra=extra,
+            **parts,
+        )
+
+
+@dataclass(frozen=True)
+class ReplayStep:
+    """One step of a replay by inputs."""
+
+    frame: int  # index of the step, 0..T-1
+    matches: bool | None  # hash of the state after it equals the recorded one; None when none was recorded
+    points_error: float  # [m] largest distance to the recorded positions, NaN when they cannot be compared
+
+
+@dataclass
+class ReplayResult:
+    num_steps: int = 0
+    num_compared: int = 0
+    first_divergence: int | None = None  # step after which the state first differs
+    skipped: list[int] = field(default_factory=list)  # steps that cannot be repeated: the state before is unknown
+    largest_points_error: float = 0.0  # [m]
+    text: str = ""  # for the operator
+
+    @property
+    def exact(self) -> bool:
+        """Every step was compared and equal to the bit."""
+        return self.first_divergence is None and self.num_compared == self.num_steps > 0 and not self.skipped
+
+
+class InputReplay:
+    """Steps an engine again with the recorded controls.
+
+    `engine` stands in the same scene. `make_control` turns the recorded fields (a dict of arrays) into what
+    `engine.step` takes (`lambda fields: Control(**fields)`); without it they come as a namespace. `apply_requests`
+    is called with [(verb, value), ...] before a step that had requests (an option edited, a cut). `versions` of this
+    installation are compared with the recorded ones to explain a divergence. `positions()` of the engine, when it has
+    one, gives the error in metres.
+
+    Raises ReplayError: no exact states, another scene (every misfit listed), or an engine that does not give back the
+    state it was set to.
+    """
+
+    def __init__(
+        self,
+        episode: Episode,
+        engine: SteppableEngine,
+        make_control: Callable[[dict[str, np.ndarray]], Any] | None = None,
+        apply_requests: Callable[[list[tuple[str, Any]]], None] | None = None,
+        versions: dict[str, Any] | None = None,
+    ):
+        if not len(episode.keyframe_rows):
+            raise ReplayError(f"{episode.name} holds no exact state to start from: replay it by states")
+        misfits = episode.misfits(state=engine.get_state())
+        if misfits:
+            raise ReplayError(f"{episode.name} does not fit this scene: " + "; ".join(misfits))
+        self.episode, self.engine = episode, engine
+        self._make_control = make_control or _namespace
+        self._apply_requests = apply_requests
+        self.version_notes = _version_notes(episode, versions)
+        self._hashes = episode.hashes()
+        self._starts = dict(episode.segments())
+        self._requests: dict[int, list[tuple[str, Any]]] = {}
+        for row, verb, value in episode.requests():
+            self._requests.setdefault(row, []).append((verb, value))
+        # keyframes by row; of several restarts before one step the last counts
+        rows, restart = episode.keyframe_rows, episode.keyframe_restart
+        self._restarts = {int(row): k for k, row in enumerate(rows) if restart[k]}
+        self._keyframes = {int(row): k for k, row in enumerate(rows) if not restart[k]}
+
+    def steps(self, stop_at_divergence: bool = False) -> Iterator[ReplayStep]:
+        """Replay step by step, for a view that draws along. The engine's state is changed."""
+        row, num_frames = 0, self.episode.num_frames
+        self.skipped: list[int] = []
+        known = False
+        while row < num_frames:
+            if row in self._restarts:
+                self._set_state(self._restarts[row])
+            elif row in self._starts or not known:
+                start = row if row == 0 and 0 in self._keyframes else self._next_keyframe(row)
+                self.skipped += range(row, start)
+                if start >= num_frames:
+                    return
+                row = start
+                self._set_state(self._keyframes[row])
+            known = True
+            step = self._step(row)
+            yield step
+            if stop_at_divergence and step.matches is False:
+                return
+            row += 1
+
+    def run(self, stop_at_divergence: bool = True, on_step: Callable[[ReplayStep], None] | None = None) -> ReplayResult:
+        """Replay to the end, or to the first step that differs."""
+        result = ReplayResult()
+        for step in self.steps(stop_at_divergence):
+            result.num_steps += 1
+            result.num_compared += step.matches is not None
+            if step.matches is False and result.first_divergence is None:
+                result.first_divergence = step.frame
+            if step.points_error == step.points_error:  # not NaN
+                result.largest_points_error = max(result.largest_points_error, step.points_error)
+            if on_step is not None:
+                on_step(step)
+        result.skipped = list(self.skipped)
+        result.text = self._explain(result)
+        return result
+
+    def _step(self, row: int) -> ReplayStep:
+        requests = self._requests.get(row)
+        if requests and self._apply_requests is not None and row not in self._restarts:
+            self._apply_requests(requests)
+        control = self.episode.control(row)
+        self.engine.step(None if control is None else self._make_control(control))
+        matches = None
+        if self._hashes[row + 1]:
+            matches = state_hash(self.engine.get_state()) == int(self._hashes[row + 1])
+        return ReplayStep(row, matches, self._points_error(row + 1))
+
+    def _points_error(self, row: int) -> float:
+        positions = getattr(self.engine, "positions", None)
+        if positions is None or not self.episode.num_points:
+            return float("nan")
+        there, here = self.episode.positions(row), np.asarray(positions())
+        if there.shape != here.shape:
+            return float("nan")
+        return float(np.sqrt(((there - here) ** 2).sum(axis=1)).max(initial=0.0))
+
+    def _set_state(self, number: int) -> None:
+        state = self.episode.keyframe(number)
+        self.engine.set_state(state)
+        back = self.engine.get_state()
+        if state_hash(back) != state_hash(state):
+            wrong = [n for n in sorted(state) if n not in back or state_hash({n: back[n]}) != state_hash({n: state[n]})]
+            wrong += sorted(set(back) - set(state))
+            raise ReplayError(f"the engine does not give back the state it was set to: {', '.join(wrong)}")
+
+    def _next_keyframe(self, row: int) -> int:
+        """First row behind `row` whose state is known, T when there is none."""
+        return min((r for r in self._keyframes if r > row), default=self.episode.num_frames)
+
+    def _explain(self, result: ReplayResult) -> str:
+        parts = []
+        if result.first_divergence is None:
+            if result.exact:
+                return f"{result.num_steps} steps repeated, equal to the bit"
+            parts.append(f"{result.num_steps} steps repeated, {result.num_compared} compared, all equal to the bit")
+        else:
+            step = result.first_divergence
+            parts.append(f"first differs after step {step} of {self.episode.num_frames}")
+            if step in self._requests:
+                parts.append("requests before it: " + ", ".join(verb for verb, _ in self._requests[step]))
+        if result.skipped:
+            parts.append(f"{len(result.skipped)} steps skipped, the state before them is not known")
+        if result.first_divergence is not None:
+            parts += self.version_notes
+        return "; ".join(parts)
+
+
+def _version_notes(episode: Episode, versions: dict[str, Any] | None) -> list[str]:
+    recorded = episode.meta.get("versions")
+    if not versions or not isinstance(recorded, dict):
+        return []
+    return [
+        f"recorded with {name} {recorded[name]}, this is {versions[name]}"
+        for name in sorted(set(recorded) & set(versions))
+        if str(recorded[name]) != str(versions[name])
+    ]
+
+
+def _namespace(value: Any) -> Any:
+    if isinstance(value, dict):
+        return SimpleNamespace(**{key: _namespace(item) for key, item in value.items()})
+    return value
