@@ -29,15 +29,18 @@ def body_moments(name, vertices, triangles, density, mass, inertia, com) -> tupl
         require_closed(name, vertices, triangles, "a body with a density")
     if closed:
         require_closed(name, vertices, triangles, "a body")  # refuses inside-out and flat ones
-        moments = masses.polyhedron_moments(vertices, triangles)
+        middle = masses.centre_of_mass(masses.polyhedron_moments(vertices, triangles))
+        moments = masses.polyhedron_moments(vertices - middle, triangles)  # far from the origin this rounds less
         volume = float(moments[0, 0])
         total = density * volume if mass is None else float(mass)
         moments *= total / volume
     else:
         total, volume = float(mass), float(mass) / DEFAULT_DENSITY
-        area = vertex_areas(vertices, triangles)
-        moments = masses.point_moments(vertices, total * area / area.sum())
-    centre = masses.centre_of_mass(moments) if com is None else np.asarray(com, dtype=np.float64)
+        share = vertex_areas(vertices, triangles)
+        share /= share.sum()
+        middle = share @ vertices
+        moments = masses.point_moments(vertices - middle, total * share)
+    centre = middle if com is None else np.asarray(com, dtype=np.float64)
     if centre.shape != (3,) or not np.isfinite(centre).all():
         raise MeshError(name, "com", f"must be three finite numbers in the mesh frame [m], got {com!r}")
     if inertia is not None:
@@ -46,7 +49,6 @@ def body_moments(name, vertices, triangles, density, mass, inertia, com) -> tupl
         except ValueError as error:
             raise MeshError(name, "inertia", str(error)) from error
     # A declared centre keeps the shape's spread: the second moments are those about the shape's own centre.
-    moments = masses.shift_moments(moments, masses.centre_of_mass(moments))
     moments[0, 1:] = moments[1:, 0] = 0.0  # exactly at the centre of mass, free of rounding
     spread = np.linalg.eigvalsh(moments[1:, 1:])
     if spread[0] <= 1e-12 * spread[-1]:
