@@ -13,8 +13,8 @@ MIN_WIDTH, MIN_HEIGHT = 960, 540  # below this the columns hide by themselves
 
 # column -> (panel, share of the spare height, smallest height at scale 1), top to bottom
 COLUMNS = {
-    "left": (("task", 0.8, 96.0), ("teleop", 1.7, 208.0), ("record", 0.7, 132.0)),
-    "right": (("tactile", 1.5, 250.0), ("solver", 1.0, 196.0)),
+    "left": (("task", 0.6, 132.0), ("teleop", 1.2, 318.0), ("record", 0.4, 142.0)),
+    "right": (("tactile", 1.0, 330.0), ("solver", 1.0, 262.0)),
 }
 PANELS = tuple(name for column in COLUMNS.values() for name, _, _ in column)
 

@@ -22,7 +22,7 @@ BAD = (0.78, 0.16, 0.05)
 IDLE = (0.45, 0.47, 0.50)
 
 # surfaces of the window
-BACKDROP = (0.905, 0.910, 0.915)
+BACKDROP = (0.705, 0.715, 0.725)  # before Polyscope's tone curve; shows as about 0.89
 PANEL = (0.985, 0.986, 0.988)
 PANEL_EDGE = (0.80, 0.81, 0.83)
 FIELD = (0.925, 0.930, 0.938)

@@ -21,6 +21,7 @@ class ViewState:
     settings: Settings
     scene: Any = None
     frame: Frame | None = None
+    info: dict[str, Any] = field(default_factory=dict)  # see FrameLoop.info
     requests: list[Request] = field(default_factory=list)
     traces: dict[str, deque] = field(default_factory=dict)  # name -> (3,) forces [N], one a frame
     realtime: deque = field(default_factory=lambda: deque(maxlen=HISTORY))
@@ -42,12 +43,13 @@ class ViewState:
         """Queues a wish; the loop carries it out between steps."""
         self.requests.append(Request(verb, value))
 
-    def extra(self, key: str, default: Any = None) -> Any:
-        """A value of the last frame's `extra`, or the default before the first frame."""
-        return default if self.frame is None else self.frame.extra.get(key, default)
+    def about(self, key: str, default: Any = None) -> Any:
+        """A value of the last frame's `info`, or the default before the first frame."""
+        return self.info.get(key, default)
 
-    def take(self, frame: Frame) -> None:
-        """Adopts a frame and appends it to the histories."""
+    def take(self, frame: Frame, info: dict[str, Any]) -> None:
+        """Adopts a frame and what the loop tells beside it, and appends both to the histories."""
+        self.info = info
         if self.frame is not None and frame.index < self.frame.index:
             self.clear_history()
         self.frame = frame
@@ -60,7 +62,7 @@ class ViewState:
             self.newton.append(frame.report.newton_iterations)
             for stage, seconds in frame.report.stage_seconds.items():
                 self.stages[stage] = 0.9 * self.stages.get(stage, seconds) + 0.1 * seconds
-        for name, force in frame.extra.get("forces", {}).items():
+        for name, force in info.get("forces", {}).items():
             self.traces.setdefault(name, deque(maxlen=HISTORY)).append(np.asarray(force, float))
 
     def clear_history(self) -> None:

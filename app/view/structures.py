@@ -14,11 +14,13 @@ from app.view import palette
 from app.view.shading import Slab, split_sharp_edges
 
 SHEET_HALF = 1.5e-4  # [m] half the drawn thickness of a sheet at least: thinner ones flicker on what they lie on
-MATERIALS = {
+MATERIALS = {  # finish of a scene's look -> material
     "matte": "tacktile_matte",
+    "cardboard": "tacktile_matte",
     "satin": "tacktile_satin",
+    "tape": "tacktile_satin",
+    "gel": "tacktile_gloss",
     "gloss": "tacktile_gloss",
-    "glossy": "tacktile_gloss",
     "metal": "tacktile_metal",
 }
 LIGHT = np.array([0.22, -0.16, -1.0])  # direction of the drawn shadow [m per m of height]
@@ -76,11 +78,11 @@ class Structures:
 
     def _add(self, name, info, visual, x) -> None:
         color, material = palette.LOOKS.get(info.kind, palette.LOOKS["body"])
-        transparency = 1.0
+        opacity = 1.0
         if visual is not None:
             color = tuple(getattr(visual, "color", None) or color)
-            material = MATERIALS.get(str(getattr(visual, "roughness", "")), material)
-            transparency = float(getattr(visual, "transparency", 1.0))
+            material = MATERIALS.get(str(getattr(visual, "finish", "")), material)
+            opacity = 1.0 - float(getattr(visual, "transparency", 0.0))
         triangles = np.asarray(info.triangles)
         drawn = _Drawn(name, info, None, np.arange(len(x)))
         if info.kind == "shell":
@@ -101,9 +103,8 @@ class Structures:
         drawn.mesh = ps.register_surface_mesh(
             f"mesh {name}", vertices, faces, color=color, material=material, smooth_shade=True
         )
-        # Polyscope's transparency: 1 is opaque
-        if transparency < 1.0:
-            drawn.mesh.set_transparency(transparency)
+        if opacity < 1.0:
+            drawn.mesh.set_transparency(opacity)  # Polyscope's "transparency" is an opacity
         self._drawn[name] = drawn
 
     def _frame_view(self, points: np.ndarray) -> None:
@@ -152,13 +153,14 @@ class Structures:
         x[:, 2] = high[2] + np.where(below, -2e-3, 1.2e-4)
         return x
 
-    def update(self, frame: Frame, mode: str, limit: float) -> float:
+    def update(self, frame: Frame, mode: str, limit: float, coat_depth: dict | None = None) -> float:
         """Moves and colours every mesh.
 
         Args:
             frame: with points (P, 3).
             mode: one of settings.COLOR_MODES.
             limit: upper end of the locked scale, in the field's unit.
+            coat_depth: pad mesh -> depth of each coat vertex [m], for mode "depth".
 
         Returns:
             Largest value of the field in this frame (0 for plain materials).
@@ -168,7 +170,7 @@ class Structures:
         for drawn in self._drawn.values():
             x = points[drawn.info.points]
             self._move(drawn, x, points)
-            values = self._values(drawn, x, frame, mode)
+            values = self._values(drawn, x, frame, mode, coat_depth or {})
             if values is not None:
                 largest = max(largest, float(values.max(initial=0.0)))
             self._color(drawn, values, limit)
@@ -185,7 +187,7 @@ class Structures:
             moved = drawn.slab.positions(x, drawn.half) if drawn.slab else x[drawn.source]
             drawn.mesh.update_vertex_positions(moved)
 
-    def _values(self, drawn: _Drawn, x: np.ndarray, frame: Frame, mode: str) -> np.ndarray | None:
+    def _values(self, drawn: _Drawn, x: np.ndarray, frame: Frame, mode: str, coat_depth: dict) -> np.ndarray | None:
         """The field on the mesh's vertices, None where it does not apply."""
         if mode == "strain" and drawn.dm_inv is not None:
             strain = fields.largest_strain(x, np.asarray(drawn.info.triangles), drawn.dm_inv)
@@ -193,7 +195,7 @@ class Structures:
         if mode == "force" and frame.signals is not None and drawn.info.kind != "static":
             return np.linalg.norm(frame.signals.contact_force[0, drawn.info.points], axis=1)
         if mode == "depth" and drawn.coat is not None:
-            depth = frame.extra.get("coat_depth", {}).get(drawn.name)
+            depth = coat_depth.get(drawn.name)
             if depth is not None:
                 values = np.zeros(len(x))
                 values[drawn.coat] = depth

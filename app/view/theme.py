@@ -12,7 +12,11 @@ FONT_SIZE = 15.0  # [px] at scale 1
 
 
 def apply_style(scale: float) -> None:
-    """Sets ImGui's and ImPlot's style for a UI scale. Called when the window opens and when the scale changes."""
+    """Sets ImGui's and ImPlot's style for a UI scale.
+
+    Called every tick (some 50 microseconds): Polyscope renders pictures with panels in a context of its own, which
+    would otherwise show its own style.
+    """
     psim.StyleColorsLight()
     style = psim.GetStyle()
     style.FontSizeBase = FONT_SIZE
@@ -61,6 +65,11 @@ def apply_style(scale: float) -> None:
     plot.LegendPadding = (4 * scale, 4 * scale)
     plot.LegendInnerPadding = (3 * scale, 2 * scale)
     plot.PlotMinSize = (60 * scale, 40 * scale)
+    plot.PlotBorderSize = 0.0
+    plot.LineWeight = 1.5 * scale
+    plot.SetColor(implot.ImPlotCol_FrameBg, (0.0, 0.0, 0.0, 0.0))
+    plot.SetColor(implot.ImPlotCol_PlotBg, rgba(palette.FIELD, 0.7))
+    plot.SetColor(implot.ImPlotCol_AxisText, rgba(palette.TEXT_DIM))
 
 
 def text(content: str, color=None) -> None:
@@ -78,7 +87,13 @@ def wrapped(content: str, color=None) -> None:
     psim.PopTextWrapPos()
 
 
-def row(label: str, value: str, color=None, at: float = 0.46) -> None:
+def line(content: str, color=None) -> None:
+    """One line of text level with the buttons beside it."""
+    psim.AlignTextToFramePadding()
+    text(content, color)
+
+
+def row(label: str, value: str, color=None, at: float = 0.40) -> None:
     """Label on the left (dim), value with its unit at a fixed share of the panel's width."""
     text(label, palette.TEXT_DIM)
     psim.SameLine(at * psim.GetWindowWidth())
@@ -102,8 +117,8 @@ def pill(label: str, color, scale: float) -> None:
     width, height = psim.CalcTextSize(label)
     x, y = psim.GetCursorScreenPos()
     pad = 9 * scale
-    top = y - 2 * scale
+    full = psim.GetFrameHeight()
     lst = psim.GetWindowDrawList()
-    lst.AddRectFilled((x, top), (x + width + 2 * pad, top + height + 5 * scale), palette.packed(color), 9 * scale)
-    lst.AddText((x + pad, y), palette.packed((1.0, 1.0, 1.0)), label)
-    psim.Dummy((width + 2 * pad, height))
+    lst.AddRectFilled((x, y), (x + width + 2 * pad, y + full), palette.packed(color), 0.5 * full)
+    lst.AddText((x + pad, y + 0.5 * (full - height)), palette.packed((1.0, 1.0, 1.0)), label)
+    psim.Dummy((width + 2 * pad, full))

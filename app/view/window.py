@@ -25,9 +25,11 @@ from app.view.panels import overlay, record, scene_picker, solver, status_bar, t
 from app.view.quality import Quality
 from app.view.state import ViewState
 from app.view.structures import Structures
+from devices.rotations import camera_rotation
 
 REDRAW = 1.0 / 30.0  # [s] between redraws while a step is running
 SHARE = 2.0  # a running step is given at least this many times the cost of a redraw before the next one
+FIELD_OF_VIEW = 38.0  # [deg] vertical: long enough that boxes look like boxes
 
 
 def set_up(headless: bool, size: tuple[int, int], title: str = "Tacktile") -> None:
@@ -84,7 +86,6 @@ class Window:
         self._bookmarks: dict = {}
         self._dirty = True  # a new frame waits to be moved to the screen
         self._last_tick = 0.0
-        self._scale = 0.0
         self._shown = ("", 0.0)
         self._rect_log = os.environ.get("TACKTILE_LOG_RECTS")
         set_up(False, (settings.window_width, settings.window_height))
@@ -111,13 +112,13 @@ class Window:
         own = self.settings.bookmarks.get(scene.name, {})
         eye, target = tuple(scene.camera)[:2]
         self._bookmarks = {"home": (eye, target)} | dict(getattr(scene, "bookmarks", {}) or {}) | own
-        ps.set_vertical_fov_degrees(38.0)
+        ps.set_vertical_fov_degrees(FIELD_OF_VIEW)
         ps.look_at(tuple(map(float, eye)), tuple(map(float, target)))
         self._progress = None
 
-    def draw(self, frame: Frame) -> None:
-        """Adopts a frame and shows it."""
-        self.state.take(frame)
+    def draw(self, frame: Frame, info: dict) -> None:
+        """Adopts a frame, and what the loop tells beside it (`FrameLoop.info`), and shows both."""
+        self.state.take(frame, info)
         self._dirty = True
         self.tick()
 
@@ -159,9 +160,11 @@ class Window:
         return out
 
     def camera_rotation(self) -> np.ndarray:
-        """World from camera (3, 3), columns: right, away from the operator's eye, up."""
-        look, up, right = ps.get_view_camera_parameters().get_camera_frame()
-        return np.stack([np.asarray(right), np.asarray(look), np.asarray(up)], axis=1)
+        """World from camera (3, 3) for driving, columns right, away from the operator, up; see
+        `devices.rotations.camera_rotation`."""
+        camera = ps.get_view_camera_parameters()
+        eye, look = np.asarray(camera.get_position()), np.asarray(camera.get_look_dir())
+        return camera_rotation(eye, eye + look, np.asarray(camera.get_up_dir()))
 
     def toggle_help(self) -> None:
         self.state.overlay = not self.state.overlay
@@ -193,8 +196,8 @@ class Window:
         limit = self.settings.scales.get(mode, 1.0)
         self._structures.shadows = self._quality.shadows
         if frame.points is not None:
-            self.state.field_max = self._structures.update(frame, mode, limit)
-        self._images.prepare(frame.extra.get("pads", []), self.settings.scales["depth"])
+            self.state.field_max = self._structures.update(frame, mode, limit, self.state.about("coat_depth"))
+        self._images.prepare(self.state.about("pads", []), self.settings.scales["depth"])
         self._shown = (mode, limit)
         self._dirty = False
 
@@ -212,12 +215,10 @@ class Window:
     def _build(self) -> None:
         width, height = ps.get_window_size()
         state = self.state
-        hidden = () if state.extra("pads") or state.traces or state.frame is None else ("tactile",)
+        hidden = () if state.about("pads") or state.traces or state.frame is None else ("tactile",)
         collapsed = [name for name in self.settings.collapsed if name not in hidden]
         layout = compute_layout(width, height, self.settings.ui_scale, _known(collapsed), hidden)
-        if layout.scale != self._scale:
-            theme.apply_style(layout.scale)
-            self._scale = layout.scale
+        theme.apply_style(layout.scale)
         state.rects.clear()
         pressed = self._keys.read(self.feed)
         if "F1" in pressed and self.feed is None:
@@ -296,7 +297,7 @@ def _loading(state: ViewState, layout, text: str, fraction: float) -> None:
 
 def _border(state: ViewState, width: float, height: float, s: float) -> None:
     """Red around everything while recording, amber while saving."""
-    color = status_bar.RECORD_COLORS.get(state.extra("record", {}).get("state", ""))
+    color = status_bar.RECORD_COLORS.get(state.about("record", {}).get("state", ""))
     if color is not None:
         canvas = psim.GetForegroundDrawList()
         canvas.AddRect((1, 1), (width - 1, height - 1), palette.packed(color), 0.0, 0, 3.0 * s)

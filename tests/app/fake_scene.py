@@ -87,8 +87,10 @@ class FakeScene:
                 grasp_meshes=["strip"], home=np.eye(4),
             )
         ]  # fmt: skip
-        look = SimpleNamespace(color=(0.26, 0.29, 0.33), roughness="metal", transparency=1.0, show=True)
-        self.visuals = {name: look for name in bodies}
+        look = SimpleNamespace(color=(0.26, 0.29, 0.33), finish="metal", transparency=0.0, show=True)
+        card = SimpleNamespace(color=(0.76, 0.60, 0.42), finish="cardboard", transparency=0.0, show=True)
+        tape = SimpleNamespace(color=(0.80, 0.62, 0.38), finish="tape", transparency=0.15, show=True)
+        self.visuals = {name: look for name in bodies} | {"carton": card, "strip": tape}
 
 
 class FakeEngine:

@@ -18,7 +18,7 @@ def draw(state: ViewState, layout: Layout) -> None:
     with panel(state, "record", "Record", layout["record"], s) as open_:
         if not open_:
             return
-        record = state.extra("record", {})
+        record = state.about("record", {})
         name = record.get("state", "IDLE")
         recording = name == "REC"
         label = "Stop" if recording else "Record"
@@ -27,11 +27,10 @@ def draw(state: ViewState, layout: Layout) -> None:
         elif clickable(state, "record.toggle", label, recording, (72 * s, 0), color=palette.REC):
             state.ask("record")
         psim.SameLine(0, 10 * s)
-        psim.AlignTextToFramePadding()
         if recording:
-            theme.text(f"{clock(record.get('seconds', 0.0))}  {record.get('frames', 0)} frames", palette.REC)
+            theme.line(f"{clock(record.get('seconds', 0.0))}  {record.get('frames', 0)} frames", palette.REC)
         else:
-            theme.text(f"{record.get('count', 0)} episodes", palette.TEXT_DIM)
+            theme.line(f"{record.get('count', 0)} episodes", palette.TEXT_DIM)
         if record.get("disk_free"):
             theme.row("disk", f"{record['disk_free'] / 1e9:.1f} GB free")
         last = record.get("last")

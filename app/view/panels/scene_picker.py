@@ -27,7 +27,7 @@ def draw(state: ViewState, layout: Layout) -> None:
         if not state.scenes:
             theme.wrapped("No scene files were found.", palette.TEXT_DIM)
         for name, path, description in state.scenes:
-            if clickable(state, f"picker.{name}", name, name == state.extra("scene_name"), (psim.GetContentRegionAvail()[0], 0)):
+            if clickable(state, f"picker.{name}", name, name == state.about("scene_name"), (psim.GetContentRegionAvail()[0], 0)):
                 state.ask("load_scene", str(path))
                 state.picker = False
             theme.wrapped(description, palette.TEXT_DIM)

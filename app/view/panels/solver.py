@@ -24,11 +24,11 @@ def draw(state: ViewState, layout: Layout) -> None:
             return
         word = "converged" if report.converged else "stalled" if report.stalled else "budget spent"
         theme.row("step", word, palette.GOOD if report.converged else palette.WARN)
-        theme.row("Newton / PCG", f"{report.newton_iterations} / {report.linear_iterations}  {report.linear_solver}")
+        theme.row("Newton", f"{report.newton_iterations}, PCG {report.linear_iterations} ({report.linear_solver})")
         theme.row("update", f"{report.newton_update:.1e} m/s")
         theme.row("residual", f"{report.newton_residual:.1e} m/s")
         gap = f"{1e3 * report.min_distance:.3f} mm" if np.isfinite(report.min_distance) else "-"
-        theme.row("contacts", f"{report.contacts}, nearest {gap}")
+        theme.row("contacts", f"{report.contacts}, gap {gap}")
         if report.overflow:
             theme.wrapped(report.overflow, palette.WARN)
         for message in report.messages[:2]:

@@ -31,11 +31,11 @@ def clock(seconds: float) -> str:
 def device_line(state: ViewState) -> tuple[str, tuple]:
     """'SpaceMouse OK 8 ms' and the colour of its health."""
     frame = state.frame
-    name = state.extra("input", "no input")
+    name = state.about("input", "no input")
     if frame is None or frame.status is None:
         return name, palette.TEXT_DIM
     health = frame.status.health.value
-    latency = state.extra("latency_ms")
+    latency = state.about("latency_ms")
     tail = f" {latency:.0f} ms" if latency is not None and health == "OK" else ""
     color = palette.GOOD if health == "OK" else palette.WARN if health == "STALE" else palette.BAD
     return f"{name} {health.replace('_', ' ')}{tail}", color
@@ -48,24 +48,24 @@ def draw(state: ViewState, layout: Layout) -> None:
         psim.PopStyleVar()
         frame = state.frame
         psim.AlignTextToFramePadding()
-        if clickable(state, "status.scene", f"{state.extra('scene_name', 'Tacktile')}  \u2026", tip="Choose another scene"):
+        if clickable(state, "status.scene", f"{state.about('scene_name', 'Tacktile')}  \u2026", tip="Choose another scene"):
             state.picker = not state.picker
         psim.SameLine(0, 12 * s)
         line, color = device_line(state)
-        theme.text(line, color)
+        theme.line(line, color)
         mode = frame.mode if frame else "LOADING"
         psim.SameLine(0, 14 * s)
         theme.pill(mode, MODE_COLORS.get(mode, palette.IDLE), s)
-        if state.extra("slow", 1.0) < 1.0:
+        if state.about("slow", 1.0) < 1.0:
             psim.SameLine(0, 8 * s)
-            theme.text(f"slow motion x{state.extra('slow'):.2g}", palette.WARN)
+            theme.line(f"slow motion x{state.about('slow'):.2g}", palette.WARN)
         _right_side(state, rect.width, s)
 
 
 def _right_side(state: ViewState, width: float, s: float) -> None:
     """Recording, disk, compute, real-time factor, help: right-aligned, measured before they are placed."""
     frame = state.frame
-    record = state.extra("record", {})
+    record = state.about("record", {})
     name = record.get("state", "IDLE")
     label = f"{name} {clock(record.get('seconds', 0.0))}" if name in RECORD_COLORS else "not recording"
     disk = f"{record['disk_free'] / 1e9:.1f} GB free" if record.get("disk_free") else ""
@@ -73,7 +73,7 @@ def _right_side(state: ViewState, width: float, s: float) -> None:
     speed = f"x{factor:.2f} real time"
     slow = frame is not None and frame.stepped and factor < SLOW
     stage = max(state.stages, key=state.stages.get) if slow and state.stages else ""
-    compute = state.extra("compute", "")
+    compute = state.about("compute", "")
     bar = 54 * s
 
     def measure(text: str) -> float:
@@ -93,26 +93,26 @@ def _right_side(state: ViewState, width: float, s: float) -> None:
     if name in RECORD_COLORS:
         theme.pill(label, RECORD_COLORS[name], s)
     else:
-        theme.text(label, palette.TEXT_DIM)
+        theme.line(label, palette.TEXT_DIM)
     for key in ("disk", "compute"):
         if key in shown:
             psim.SameLine(0, 16 * s)
-            theme.text(extra[key], palette.TEXT_DIM)
+            theme.line(extra[key], palette.TEXT_DIM)
     psim.SameLine(0, 16 * s)
     color = palette.WARN if slow else palette.TEXT
-    theme.text(speed, color)
+    theme.line(speed, color)
     psim.SameLine(0, 8 * s)
     x, y = psim.GetCursorScreenPos()
-    height = psim.GetTextLineHeight()
+    height = psim.GetFrameHeight()
     lst = psim.GetWindowDrawList()
-    y += 0.35 * height
-    lst.AddRectFilled((x, y), (x + bar, y + 0.4 * height), palette.packed(palette.FIELD), 3 * s)
+    y += 0.5 * height - 3 * s
+    lst.AddRectFilled((x, y), (x + bar, y + 6 * s), palette.packed(palette.FIELD_HOVER), 3 * s)
     fill = bar * min(factor, 1.0)
-    lst.AddRectFilled((x, y), (x + fill, y + 0.4 * height), palette.packed(palette.WARN if slow else palette.GOOD), 3 * s)
+    lst.AddRectFilled((x, y), (x + fill, y + 6 * s), palette.packed(palette.WARN if slow else palette.GOOD), 3 * s)
     psim.Dummy((bar, height))
     if "stage" in shown:
         psim.SameLine(0, 8 * s)
-        theme.text(extra["stage"], palette.WARN)
+        theme.line(extra["stage"], palette.WARN)
     psim.SameLine(0, 14 * s)
     if clickable(state, "status.help", "F1", on=state.overlay, tip="Keys and first steps"):
         state.overlay = not state.overlay

@@ -19,7 +19,7 @@ def draw(state: ViewState, layout: Layout, images: DepthImages) -> None:
     with panel(state, "tactile", "Tactile", layout["tactile"], s) as open_:
         if not open_:
             return
-        pads = state.extra("pads", [])
+        pads = state.about("pads", [])
         if not pads and not state.traces:
             theme.wrapped("This scene has no pad and no tool that feels a force.", palette.TEXT_DIM)
             return
@@ -50,7 +50,7 @@ def _depth(state: ViewState, pads: list, images: DepthImages, s: float) -> None:
     psim.BeginGroup()
     _scale(limit, s, (share * height - 60 * s))
     psim.EndGroup()
-    theme.text(f"deepest {1e3 * top:.2f} mm" + ("  over scale" if top > limit else ""), palette.WARN if top > limit else palette.TEXT_DIM)
+    theme.line(f"deepest {1e3 * top:.2f} mm" + ("  over scale" if top > limit else ""), palette.WARN if top > limit else palette.TEXT_DIM)
     psim.SameLine(0.66 * psim.GetWindowWidth())
     if clickable(state, "tactile.fit", "fit scale", tip="set the depth scale to what is pressed now"):
         state.settings.scales["depth"] = nice_limit(top if top > 0 else 1e-3)
@@ -76,26 +76,29 @@ def _scale(limit: float, s: float, height: float) -> None:
 def _traces(state: ViewState, s: float) -> None:
     limit = state.settings.scales["trace"]
     now = max((float(np.abs(np.asarray(t)).max(initial=0.0)) for t in state.traces.values()), default=0.0)
-    theme.text("force on the tool" if len(state.traces) == 1 else "forces", palette.TEXT_DIM)
-    psim.SameLine(0.46 * psim.GetWindowWidth())
-    theme.text(f"\u00b1{limit:g} N", palette.WARN if now > limit else palette.TEXT_DIM)
+    theme.line("force", palette.TEXT_DIM)
+    for axis in range(3):
+        psim.SameLine(0, 8 * s)
+        theme.line("xyz"[axis], palette.TRACES[axis])
+    psim.SameLine(0, 14 * s)
+    theme.line(f"\u00b1{limit:g} N", palette.WARN if now > limit else palette.TEXT_DIM)
     psim.SameLine(0.66 * psim.GetWindowWidth())
     if clickable(state, "tactile.fit_trace", "fit scale##trace", tip="set the force scale to the last seconds"):
         state.settings.scales["trace"] = nice_limit(now if now > 0 else 5.0)
     names = list(state.traces)[:2]
-    height = psim.GetContentRegionAvail()[1] / len(names) - 4 * s
+    height = psim.GetContentRegionAvail()[1] / len(names) - psim.GetTextLineHeightWithSpacing() - 2 * s
     if height < 40 * s:
         return
-    flags = implot.ImPlotFlags_NoMenus | implot.ImPlotFlags_NoMouseText | implot.ImPlotFlags_NoInputs
+    flags = implot.ImPlotFlags_NoLegend | implot.ImPlotFlags_NoMenus | implot.ImPlotFlags_NoMouseText | implot.ImPlotFlags_NoInputs
     bare = implot.ImPlotAxisFlags_NoTickLabels | implot.ImPlotAxisFlags_NoTickMarks | implot.ImPlotAxisFlags_NoGridLines
     for name in names:
         values = np.asarray(state.traces[name])
         if not implot.BeginPlot(f"##{name}", (-1.0, height), flags):
             continue
-        implot.SetupAxes(f"{name}, last {HISTORY / 30:.0f} s", "N", bare, 0)
+        implot.SetupAxes("", "", bare, 0)
         implot.SetupAxesLimits(0.0, float(HISTORY), -limit, limit, implot.ImPlotCond_Always)
-        implot.SetupLegend(implot.ImPlotLocation_NorthWest, implot.ImPlotLegendFlags_Horizontal)
         for axis in range(3):
             implot.SetNextLineStyle((*palette.TRACES[axis], 1.0), 1.4 * s)
             implot.PlotLine("xyz"[axis], np.arange(len(values), dtype=float), np.ascontiguousarray(values[:, axis]))
         implot.EndPlot()
+        theme.text(f"{name}, last {HISTORY / 30:.0f} s", palette.TEXT_DIM)

@@ -35,7 +35,7 @@ def draw(state: ViewState, layout: Layout) -> None:
         frame = state.frame
         if frame is not None and frame.status is not None and frame.status.message:
             theme.wrapped(frame.status.message, palette.TEXT if frame.status.ok else palette.BAD)
-        info = state.extra("teleop", {})
+        info = state.about("teleop", {})
         if info.get("tool"):
             theme.row("tool", str(info["tool"]))
         if info.get("opening") is not None:
@@ -49,9 +49,9 @@ def draw(state: ViewState, layout: Layout) -> None:
 def _gains(state: ViewState, info: dict, s: float) -> None:
     speed = info.get("linear_speed")
     if speed is not None:
-        theme.text("speed", palette.TEXT_DIM)
-        psim.SameLine(0.46 * psim.GetWindowWidth())
-        theme.text(f"{speed:.2f} m/s")
+        theme.line("speed", palette.TEXT_DIM)
+        psim.SameLine(0.40 * psim.GetWindowWidth())
+        theme.line(f"{speed:.2g} m/s")
         psim.SameLine(0, 8 * s)
         if clickable(state, "teleop.slower", "-", size=(24 * s, 0), tip="slower"):
             state.ask("gain_down")
@@ -60,23 +60,24 @@ def _gains(state: ViewState, info: dict, s: float) -> None:
             state.ask("gain_up")
     current = info.get("frame")
     if current is not None:
-        theme.text("frame", palette.TEXT_DIM)
+        theme.line("frame", palette.TEXT_DIM)
         for index, name in enumerate(FRAMES):
-            psim.SameLine(0.46 * psim.GetWindowWidth() if index == 0 else 0.0, 4 * s if index else -1.0)
-            if clickable(state, f"teleop.frame_{name}", name[0].upper(), name == current, (26 * s, 0), f"{name} frame"):
+            psim.SameLine(0.40 * psim.GetWindowWidth() if index == 0 else 0.0, 4 * s if index else -1.0)
+            if clickable(state, f"teleop.frame_{name}", name, name == current, tip=f"push in the {name}'s directions"):
                 state.ask("set_frame", name)
-        psim.SameLine(0, 6 * s)
-        theme.text(current, palette.TEXT_DIM)
-    if info.get("axis_lock"):
-        theme.row("axes", str(info["axis_lock"]))
-    if info.get("grasp_assist") is not None:
-        theme.row("grasp assist", "on" if info["grasp_assist"] else "off")
+    if info.get("axis_lock", "none") != "none":
+        theme.row("only", str(info["axis_lock"]), palette.WARN)
+    if info.get("grasp_assist"):
+        theme.row("grasp assist", "on", palette.WARN)
 
 
 def _keys(state: ViewState, s: float) -> None:
-    psim.Spacing()
-    psim.SeparatorText("keys")
+    psim.Separator()
+    psim.PushFont(None, 0.9 * theme.FONT_SIZE)
+    psim.PushStyleVar(psim.ImGuiStyleVar_ItemSpacing, (7 * s, 2.5 * s))
     for label, actions in KEY_LINES:
         keys = [state.keymap[a] for a in actions if a in state.keymap]
         if keys:
             theme.row(label, "  ".join(keys))
+    psim.PopStyleVar()
+    psim.PopFont()

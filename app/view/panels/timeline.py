@@ -22,7 +22,7 @@ def draw(state: ViewState, layout: Layout) -> None:
         for name, label, verb, on, tip in (
             ("pause", "Resume" if paused else "Pause", "pause", paused, "stop and go on"),
             ("step", "Step", "step", False, "one step while paused"),
-            ("slow", "Slow", "slow", state.extra("slow", 1.0) < 1.0, "slow motion"),
+            ("slow", "Slow", "slow", state.about("slow", 1.0) < 1.0, "slow motion"),
             ("reset", "Reset", "reset", False, "back to the start; can be undone"),
             ("checkpoint", "Checkpoint", "checkpoint", False, "remember this moment"),
             ("back", "Go back", "load_checkpoint", False, "to the last checkpoint"),
@@ -42,7 +42,7 @@ def _track(state: ViewState, x: float, y: float, width: float, height: float, s:
     """Time axis, events as ticks, checkpoints as diamonds that can be clicked, the latest event as text."""
     frame = state.frame
     now = frame.time_sim if frame else 0.0
-    replay = state.extra("replay")
+    replay = state.about("replay")
     end = replay["seconds"] if replay else max(now, 10.0)
     lst = psim.GetWindowDrawList()
     line = y + 0.66 * height
@@ -57,7 +57,7 @@ def _track(state: ViewState, x: float, y: float, width: float, height: float, s:
             tick = x + width * time / end
             lst.AddLine((tick, line - 5 * s), (tick, line + 5 * s), palette.packed(palette.TEXT_DIM, 0.6), 1.0)
     lst.AddCircleFilled((at, line), 5 * s, palette.packed(palette.ACCENT))
-    for mark in state.extra("checkpoints", []):
+    for mark in state.about("checkpoints", []):
         cx = x + width * min(mark["time"] / end, 1.0)
         r = (4 if mark.get("automatic") else 6) * s
         color = palette.packed(palette.IDLE if mark.get("automatic") else palette.ORANGE)

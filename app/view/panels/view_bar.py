@@ -86,13 +86,13 @@ def banner(state: ViewState, layout: Layout) -> None:
         if clickable(state, "banner.resume", "Resume"):
             state.ask("pause", False)
         psim.SameLine(0, 6 * s)
-        if state.extra("checkpoints") and clickable(state, "banner.checkpoint", "Go back to the last checkpoint"):
+        if state.about("checkpoints") and clickable(state, "banner.checkpoint", "Go back to the last checkpoint"):
             state.ask("load_checkpoint")
-        if state.extra("checkpoints"):
+        if state.about("checkpoints"):
             psim.SameLine(0, 6 * s)
         if clickable(state, "banner.reset", "Reset"):
             state.ask("reset")
-        if frame.status is not None and not frame.status.ok and state.extra("input") != "keyboard":
+        if frame.status is not None and not frame.status.ok and state.about("input") != "keyboard":
             psim.SameLine(0, 6 * s)
             if clickable(state, "banner.keyboard", "Drive with the keyboard"):
                 state.ask("use_input", "keyboard")

@@ -1,0 +1,221 @@
+"""The `tacktile` command: what can be asked, how it is read, what is said when it cannot be done."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from typer.core import TyperGroup
+
+DEFAULT_SCENE = "strip_on_box"
+USAGE_ERROR = 2
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+class DefaultIsRun(TyperGroup):
+    """`tacktile`, `tacktile SCENE ...` and `tacktile --headless ...` mean `tacktile run ...`."""
+
+    def parse_args(self, ctx, args):
+        own = {"--help", "-h", "--version", "--install-completion", "--show-completion"}
+        if not args or (args[0] not in self.commands and args[0] not in own):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=DefaultIsRun,
+    add_completion=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Teleoperate packaging scenes with real adhesive tape, feel what the finger feels, record demonstrations.\n\n"
+    "Without a command it runs a scene: [bold]tacktile[/bold] is [bold]tacktile run strip_on_box[/bold].",
+)
+
+
+def refuse(text: str) -> typer.Exit:
+    """Says what is wrong, without a traceback; raise what it returns."""
+    errors.print(f"[bold red]error:[/bold red] {escape(text)}", soft_wrap=True)
+    return typer.Exit(USAGE_ERROR)
+
+
+def _complete_scene(incomplete: str) -> list[tuple[str, str]]:
+    from scenes.config import list_scenes
+
+    return [(name, text) for name, _, text in list_scenes() if name.startswith(incomplete)]
+
+
+def _complete_input(incomplete: str) -> list[str]:
+    return [name for name in ("keyboard", "spacemouse", "scripted:", "none") if name.startswith(incomplete)]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        console.print(f"tacktile {version()}")
+        raise typer.Exit()
+
+
+def version() -> str:
+    """Version of the installed package, or of pyproject.toml beside the sources."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("tacktile")
+    except metadata.PackageNotFoundError:
+        for line in (Path(__file__).resolve().parents[1] / "pyproject.toml").read_text(encoding="utf-8").splitlines():
+            if line.startswith("version"):
+                return line.split('"')[1]
+        return "unknown"
+
+
+@app.callback()
+def root(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    scene: Annotated[
+        str, typer.Argument(help="Name of a scene that ships, or a .yaml file.", autocompletion=_complete_scene)
+    ] = DEFAULT_SCENE,
+    input_: Annotated[
+        str | None,
+        typer.Option(
+            "--input", "-i", metavar="DEVICE", autocompletion=_complete_input,
+            help="keyboard, spacemouse, scripted:FILE or none. Default: the keyboard; without a window the scene's script.",
+        ),
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", "-r", metavar="DIR", help="Folder for episodes. Default: one a scene in your data folder.")
+    ] = None,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No window: progress bar, pictures and an episode. Also chosen when there is no display.")
+    ] = False,
+    compute: Annotated[
+        str | None, typer.Option("--compute", "-c", metavar="WHERE", help="cuda:0 or cpu. Default: a GPU when there is one.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option("--steps", "-n", min=1, help="End after this many physics steps.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", metavar="KEY=VALUE", help="Change a value of the scene, e.g. strip.width=19mm. May be repeated."),
+    ] = None,
+    no_record: Annotated[bool, typer.Option("--no-record", help="Headless: leave no episode.")] = False,
+    no_pictures: Annotated[bool, typer.Option("--no-pictures", help="Headless: leave no pictures.")] = False,
+) -> None:
+    """Open a scene and drive it (the default command).
+
+    [bold]tacktile run tactile_press --input spacemouse[/bold]
+    [bold]tacktile run strip_on_box --headless --steps 300 --set strip.width=24mm[/bold]
+    """
+    from app.runs import RunOptions, start_run
+
+    options = RunOptions(
+        scene=scene, input=input_, record=record, headless=headless, compute=compute, steps=steps,
+        overrides=tuple(set_ or ()), no_record=no_record, no_pictures=no_pictures,
+    )  # fmt: skip
+    try:
+        code = start_run(options, console)
+    except (ValueError, FileNotFoundError) as error:  # SceneError and bad options: a sentence, not a traceback
+        raise refuse(str(error)) from None
+    raise typer.Exit(code)
+
+
+@app.command()
+def scenes() -> None:
+    """List the scenes that ship."""
+    from scenes.config import list_scenes
+
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    for name, _, description in list_scenes():
+        table.add_row(f"[bold]{escape(name)}[/bold]", escape(description))
+    console.print(table)
+
+
+@app.command()
+def devices() -> None:
+    """List input devices, whether they answer, and what to do when one does not."""
+    from devices.registry import list_devices
+
+    colors = {"OK": "green", "STALE": "yellow"}
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    for entry in list_devices():
+        health = entry.status.health.value
+        message = entry.status.message or entry.description
+        table.add_row(
+            f"[bold]{escape(entry.name)}[/bold]",
+            f"[{colors.get(health, 'red')}]{health.replace('_', ' ')}[/]",
+            escape(message),
+        )
+    console.print(table)
+
+
+@app.command()
+def episodes(
+    folder: Annotated[Path | None, typer.Argument(help="Folder of episodes. Default: all in your data folder.")] = None,
+) -> None:
+    """List recorded episodes."""
+    from app.episodes import find_episodes
+    from app.settings import data_dir
+
+    place = folder or data_dir() / "episodes"
+    if folder is not None and not folder.is_dir():
+        raise refuse(f"{folder} is not a folder")
+    rows = find_episodes(place)
+    if not rows:
+        console.print(f"no episodes under {place}")
+        return
+    table = Table("episode", "scene", "seconds", "frames", "label", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*(escape(str(value)) for value in row))
+    console.print(table)
+
+
+def _planned(what: str, standing: str) -> None:
+    console.print(escape(what))
+    console.print(f"[yellow]{escape(standing)}[/yellow]")
+    raise typer.Exit(USAGE_ERROR)
+
+
+@app.command()
+def tape() -> None:
+    """Adhesive tape: fit and inspect peel, tack and unwinding (planned)."""
+    _planned(
+        "This command will show and fit the adhesive laws of a tape: peel force over angle and speed, tack, unwinding.",
+        "It is not built yet: the engine has tape backing without adhesive. Adhesion and rolls come next; see CHANGELOG.md.",
+    )
+
+
+@app.command()
+def sensor() -> None:
+    """Tactile sensors: calibrate a pad and render its camera image (planned)."""
+    _planned(
+        "This command will calibrate a gel pad against a real sensor and render its colour image and markers.",
+        "It is not built yet: pads give depth and forces only. Look at them with: tacktile run tactile_press",
+    )
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
+def bench(ctx: typer.Context) -> None:
+    """Measure: the same as `python -m bench CASE...`; `--list` names the cases."""
+    import importlib.util
+    import runpy
+
+    if importlib.util.find_spec("bench.__main__") is None:
+        raise refuse("the benchmarks are part of the source tree and are not installed here: run it in a checkout")
+    sys.argv = ["bench", *ctx.args]
+    runpy.run_module("bench", run_name="__main__", alter_sys=True)
+
+
+def main() -> None:
+    """Entry point of the `tacktile` command."""
+    app()

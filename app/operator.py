@@ -1,0 +1,171 @@
+"""The operator's side of a frame: a device, the mapping, the targets of the tools. Knows no window and no loop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from app.teleop import ToolLimits, ToolTarget, closure_from_fingers, drive_tools, start_teleop
+from devices.contract import Command, Device, Health, Sample, Status
+from devices.mapping import AXIS_LOCKS, FRAMES, Frames, MappingSettings, gain_of, require_rest, start_mapping, to_command
+from devices.rotations import nearest_rotation
+
+
+class Operator:
+    """Turns what a device says into an engine's Control.
+
+    Args:
+        device: drives. keyboard: its verbs (record, pause, ...) count also when another device drives; may be the
+            device itself or None.
+        profile: remembered choices: gain_index, frame, axis_lock.
+    """
+
+    def __init__(self, device: Device, keyboard: Device | None = None, profile: dict[str, Any] | None = None):
+        self.keyboard = keyboard
+        self.tools: list = []
+        self.teleop = None
+        self.targets: tuple[ToolTarget, ...] = ()
+        self._limits: list[ToolLimits] = []
+        self._rows: list[int] = []  # row of each tool's palm in Control.body_transform
+        self._joints: list[list[int]] = []  # columns of each tool's fingers in Control.joint_target
+        self._injected: list[str] = []
+        self.use(device)
+        self._apply_profile(profile or {})
+
+    def use(self, device: Device) -> None:
+        """Another device takes over; nothing moves until it was at rest."""
+        self.device = device
+        self.settings = MappingSettings().with_advice(device.describe().get("mapping", {}))
+        self.mapping = start_mapping(self.settings)
+        self.scripted = hasattr(device, "set_simulated_time")
+
+    def _apply_profile(self, profile: dict[str, Any]) -> None:
+        index = profile.get("gain_index")
+        if not self.scripted and isinstance(index, int) and 0 <= index < len(self.settings.gains):
+            self.mapping = replace(self.mapping, gain_index=index)
+        if not self.scripted and profile.get("frame") in FRAMES:
+            self.mapping = replace(self.mapping, frame=profile["frame"])
+        if not self.scripted and profile.get("axis_lock") in AXIS_LOCKS:
+            self.mapping = replace(self.mapping, axis_lock=profile["axis_lock"])
+
+    def profile(self) -> dict[str, Any]:
+        """What to remember for the next start."""
+        m = self.mapping
+        return {"gain_index": m.gain_index, "frame": m.frame, "axis_lock": m.axis_lock}
+
+    def set_frame(self, frame: str) -> None:
+        if frame not in FRAMES:
+            raise ValueError(f"frame {frame!r}; legal: {', '.join(FRAMES)}")
+        self.mapping = replace(self.mapping, frame=frame)
+
+    def press(self, verb: str) -> None:
+        """A verb from a button of the window, to be treated like the device's own at the next poll."""
+        self._injected.append(verb)
+
+    def settle(self, scene, engine) -> None:
+        """The tools' targets are where the tools are: at the start, after a reset, after a checkpoint."""
+        self.tools = list(getattr(scene, "tools", ()) or ())
+        driven = [name for name, body in scene.model.bodies.items() if body.driven]
+        joints = [name for name, joint in scene.model.joints.items() if joint.drive is not None]
+        for tool in self.tools:
+            if tool.palm not in driven:
+                raise ValueError(f"tool {tool.name!r} moves {tool.palm!r}, which is not driven; driven: {', '.join(driven)}")
+        self._rows = [driven.index(tool.palm) for tool in self.tools]
+        self._joints = [[joints.index(finger) for finger in tool.fingers] for tool in self.tools]
+        self._limits = [getattr(tool, "limits", None) or ToolLimits() for tool in self.tools]
+        self.targets = ()
+        if not self.tools:
+            self.teleop = None
+            return
+        control = engine.control()
+        start = start_teleop(self.tools, [control.body_transform[0, row] for row in self._rows])
+        closed = [
+            replace(state, closure=closure_from_fingers(tool, control.joint_target[0, columns])) if columns else state
+            for state, tool, columns in zip(start.tools, self.tools, self._joints, strict=True)
+        ]
+        self.teleop = replace(start, tools=tuple(closed), active=min(self._active, len(self.tools) - 1))
+
+    @property
+    def _active(self) -> int:
+        return self.teleop.active if self.teleop is not None else 0
+
+    def hold_until_rest(self) -> None:
+        """After a pause: what is still held down must be let go once before it drives. Scripts know no rest."""
+        if not self.scripted:
+            self.mapping = require_rest(self.mapping)
+
+    def poll(self, now: float, time_sim: float) -> tuple[Sample, Status]:
+        """One reading, with the keyboard's and the window's verbs in it."""
+        if self.scripted:
+            self.device.set_simulated_time(time_sim)
+        sample, status = self.device.poll(now), self.device.status()
+        extra = self._injected
+        self._injected = []
+        if self.keyboard is not None and self.keyboard is not self.device:
+            extra = [*self.keyboard.poll(now).pressed, *extra]
+        if extra:
+            sample = replace(sample, pressed=(*sample.pressed, *extra))
+        return sample, status
+
+    def to_command(
+        self, sample: Sample, status: Status, now: float, dt: float, dt_wall: float, camera: np.ndarray | None, engine
+    ) -> Command:
+        """The mapping stage. camera: world from camera (3, 3), None = world."""
+        tool = np.eye(3)
+        if self.tools:
+            tool = nearest_rotation(engine.body_transform(self.tools[self._active].palm))
+        frames = Frames(np.eye(3) if camera is None else camera, tool)
+        command, self.mapping = to_command(
+            sample, status, self.settings, self.mapping, now=now, dt=dt, dt_wall=dt_wall, frames=frames
+        )
+        return command
+
+    def to_control(self, command: Command, dt: float, engine, base=None):
+        """Targets for the step: the tools' rows replaced, everything else from `base` (None: as it was)."""
+        control = base if base is not None else engine.control()
+        if self.teleop is None:
+            return control
+        reached = [engine.body_transform(tool.palm) for tool in self.tools]
+        self.teleop, self.targets = drive_tools(
+            command, self.teleop, dt, tools=self.tools, limits=self._limits, reached=reached
+        )
+        for row, columns, target in zip(self._rows, self._joints, self.targets, strict=True):
+            control.body_transform[0, row] = target.transform
+            if columns:
+                control.joint_target[0, columns] = target.fingers
+        return control
+
+    def row_of_active(self) -> int | None:
+        """Row of the driven tool in the Signals' drive arrays."""
+        return self._rows[self._active] if self.tools else None
+
+    def about(self, signals=None) -> dict[str, Any]:
+        """For the teleop panel: numbers in SI units."""
+        gain = gain_of(self.settings, self.mapping)
+        info: dict[str, Any] = {
+            "linear_speed": self.settings.linear_speed * gain,
+            "angular_speed": self.settings.angular_speed * gain,
+            "frame": self.mapping.frame,
+            "axis_lock": self.mapping.axis_lock,
+            "reason": self.mapping.reason,
+        }
+        if self.tools:
+            tool, state = self.tools[self._active], self.teleop.tools[self._active]
+            info["tool"] = tool.name
+            info["closure"] = state.closure
+            limited = self.targets[self._active].limited if self.targets else ()
+            info["limited"] = ", ".join(limited)
+            columns = self._joints[self._active]
+            if signals is not None:
+                info["drive_force"] = float(np.linalg.norm(signals.drive_force[0, self._rows[self._active]]))
+                if columns:
+                    info["opening"] = float(2.0 * np.mean(signals.joint_position[0, columns]))
+                    info["grip_force"] = float(np.mean(np.abs(signals.joint_force[0, columns])))
+        return info
+
+
+def lost(status: Status) -> bool:
+    """The device cannot drive until somebody does something (a stale one only pauses its own push)."""
+    return status.health not in (Health.OK, Health.STALE)

@@ -1,0 +1,262 @@
+"""One run, from options to its end: which view, which input, where things go. The sentences printed here are the ones
+that the operator reads first."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from app.headless import NullView, has_display
+from app.loop import FrameLoop, Outcome, Wiring
+from app.operator import Operator
+from app.progress import TerminalBar
+from app.scripted import open_input
+from app.session import Progress, Session, choose_compute, load_session, scene_file
+from app.settings import Settings, config_dir, data_dir
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line asks. input, record, compute, steps: None = chosen by itself."""
+
+    scene: str = "strip_on_box"
+    input: str | None = None
+    record: Path | None = None
+    headless: bool = False
+    compute: str | None = None
+    steps: int | None = None
+    overrides: tuple[str, ...] = ()
+    no_record: bool = False
+    no_pictures: bool = False
+
+
+def start_run(options: RunOptions, console: Console) -> int:
+    """Runs and returns the exit status: 0, or 1 when a step failed.
+
+    Raises:
+        ValueError, FileNotFoundError: the options, the scene or a script are wrong; the text says what and where.
+    """
+    from scenes.config import load_config
+
+    load_config(options.scene, list(options.overrides))  # a slip is told before a window opens
+    compute, sentence = choose_compute(options.compute)
+    console.print(escape(sentence))
+    if not options.headless:
+        if not has_display():
+            console.print("no display was found (DISPLAY and WAYLAND_DISPLAY are empty): running without a window")
+        else:
+            try:
+                return _with_window(options, compute, console)
+            except NoWindow as error:
+                console.print(f"the window did not open ({escape(str(error))}): running without one", soft_wrap=True)
+    return _without_window(options, compute, console)
+
+
+class NoWindow(RuntimeError):
+    """The window could not be opened; the run goes on without one."""
+
+
+# -- with a window
+
+
+def _with_window(options: RunOptions, compute: str, console: Console) -> int:
+    from devices.keyboard import Keyboard
+    from devices.keymap import load_keymap
+
+    user_map = config_dir() / "keymap.yaml"
+    keymap = load_keymap(user_map if user_map.is_file() else None)
+    settings = Settings.load()
+    keyboard = Keyboard(keymap)
+    keyboard.open()
+    view = _open_window(settings, keyboard, keymap)
+    from scenes.config import list_scenes
+
+    view.state.scenes = list_scenes()
+    load = partial(_load, overrides=options.overrides, first=options.scene, compute=compute)
+    closed_early = _watch_close(view)
+    try:
+        session = load(options.scene, closed_early)
+        device = keyboard if options.input in (None, "keyboard") else open_input(options.input, keymap)
+        operator = Operator(device, keyboard, settings.profile)
+        make = partial(_recorder, folder=options.record, compute=compute, input_name=device.name)
+        wiring = Wiring(
+            recorder=make(session), make_recorder=make, load=load, open_device=partial(open_input, keymap=keymap),
+            checkpoint_folder=data_dir() / "checkpoints" / session.scene.name, compute=compute.upper(),
+        )  # fmt: skip
+    except _ClosedWhileLoading:
+        view.close()
+        return 0
+    except BaseException:
+        view.close()
+        raise
+    for text in _recover(options.record or data_dir() / "episodes" / session.scene.name):
+        view.state.notices.append(text)
+    outcome = _run(FrameLoop(session, operator, view, wiring), options.steps, settings)
+    return _report(outcome, console)
+
+
+def _run(loop: FrameLoop, steps: int | None, settings: Settings) -> Outcome:
+    """Runs with the profile remembered before the view saves the settings."""
+    view_close = loop.view.close
+
+    def close() -> None:
+        if not loop.operator.scripted:
+            settings.profile = loop.operator.profile()
+        settings.last_scene = loop.session.path
+        view_close()
+
+    loop.view.close = close
+    return loop.run(steps)
+
+
+def _open_window(settings: Settings, keyboard, keymap):
+    try:
+        from app.view.window import Window
+
+        return Window(settings, keyboard.feed, keymap.keys)
+    except Exception as error:  # noqa: BLE001 - missing library, no OpenGL, no display: all mean no window
+        raise NoWindow(str(error).strip() or type(error).__name__) from error
+
+
+class _ClosedWhileLoading(Exception):
+    pass
+
+
+def _watch_close(view) -> Progress:
+    """The view's progress, ending the load when the window is closed meanwhile."""
+
+    def progress(text: str, fraction: float) -> None:
+        view.progress(text, fraction)
+        if view.closed:
+            raise _ClosedWhileLoading
+
+    return progress
+
+
+def _load(path: str, progress: Progress, *, overrides: tuple[str, ...], first: str, compute: str) -> Session:
+    """--set belongs to the scene that was named beside it, not to the next one that is picked."""
+    return load_session(path, overrides if path == first else (), compute, progress)
+
+
+# -- without
+
+
+def _without_window(options: RunOptions, compute: str, console: Console) -> int:
+    folder = options.record or data_dir() / "runs" / Path(options.scene).stem
+    bar = TerminalBar(console, options.steps)
+    session = load_session(options.scene, options.overrides, compute, bar.loading)
+    device = open_input(options.input or _script_of(session), None)
+    steps = options.steps or _length(device, session)
+    bar = TerminalBar(console, steps)
+    pictures = None if options.no_pictures else _offscreen(console)
+    say: Callable[[str], None] = lambda text: console.print(escape(text), soft_wrap=True)  # noqa: E731
+    view = NullView(say, pictures, bar, steps, folder / "pictures")
+    recorder = None if options.no_record else _recorder(session, folder=folder, compute=compute, input_name=device.name)
+    wiring = Wiring(recorder=recorder, pacing=False, stop_on_failure=True, compute=compute)
+    console.print(f"running {session.scene.name} with {device.name}" + (f", {steps} steps" if steps else ""))
+    loop = FrameLoop(session, Operator(device), view, wiring)
+    if recorder is not None and not _records_itself(device):
+        recorder.start(session.engine.positions(), 0.0)
+    try:
+        outcome = loop.run(steps)
+    finally:
+        bar.stop()
+    code = _report(outcome, console)
+    if view.written:
+        console.print(f"pictures: {escape(str(folder / 'pictures'))}", soft_wrap=True)
+    if recorder is not None:
+        status = recorder.status()
+        name = f"{status.episode} ({status.num_frames} frames) in " if status.episode else ""
+        console.print(f"episode: {escape(name + str(folder))}", soft_wrap=True)
+    return code
+
+
+def _script_of(session: Session) -> str:
+    script = getattr(session.scene, "script", None)
+    return f"scripted:{script}" if script else "none"
+
+
+def _length(device, session: Session) -> int | None:
+    """Physics steps that a script needs; 300 for an input that never ends by itself."""
+    duration = device.describe().get("duration")
+    if duration is not None:
+        return max(1, round(float(duration) / session.dt) + 1)
+    return None if hasattr(device, "finished") else 300
+
+
+def _records_itself(device) -> bool:
+    script = getattr(device, "script", None)
+    goals = getattr(device, "_goals", ())
+    return any("record" in part.press for part in (*getattr(script, "segments", ()), *goals))
+
+
+def _offscreen(console: Console):
+    try:
+        from app.view.offscreen import Offscreen
+
+        return Offscreen()
+    except Exception as error:  # noqa: BLE001 - pictures are a courtesy
+        console.print(f"no pictures: {escape(str(error).strip() or type(error).__name__)}", soft_wrap=True)
+        return None
+
+
+# -- both
+
+
+def _recorder(session: Session, *, folder: Path | None, compute: str, input_name: str):
+    """A recorder for a scene; its folder is made by itself."""
+    from app.cli import version
+    from app.record.recorder import Recorder
+
+    config = session.scene.config
+    return Recorder(
+        folder or data_dir() / "episodes" / session.scene.name,
+        session.scene.name,
+        scene_yaml=scene_file(getattr(config, "path", "")),
+        options=session.scene.options,
+        versions=_versions() | {"tacktile": version(), "compute": compute, "input": input_name,
+                                "overrides": list(session.overrides)},
+        get_state=session.engine.get_state,
+    )  # fmt: skip
+
+
+def _versions() -> dict[str, str]:
+    from importlib import metadata
+
+    found = {"python": platform.python_version(), "system": platform.system()}
+    for name in ("numpy", "warp-lang", "polyscope"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _recover(folder: Path) -> list[str]:
+    """Seals what an earlier run left unsealed. Never raises: a start must not fail over an old recording."""
+    try:
+        from app.record.recovery import recover
+    except ImportError:
+        return []
+    try:
+        return [str(line) for line in recover(folder)] if folder.is_dir() else []
+    except Exception as error:  # noqa: BLE001
+        return [f"an unfinished recording in {folder} could not be recovered: {error}"]
+
+
+def _report(outcome: Outcome, console: Console) -> int:
+    if outcome.steps and outcome.seconds > 0.0:
+        console.print(f"{outcome.steps} steps in {outcome.seconds:.1f} s")
+    if outcome.failure:
+        console.print(f"[bold red]the run ended early:[/bold red] {escape(outcome.failure.strip())}", soft_wrap=True)
+        if os.environ.get("TACKTILE_DEBUG"):
+            console.print_exception()
+        return 1
+    return 0

@@ -1,0 +1,172 @@
+"""A scene that is loaded and an engine that steps it; which processor does the work, and progress while it compiles."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Progress = Callable[[str, float], None]  # what is being done, share done in [0, 1] or -1 when unknown
+
+
+@dataclass
+class Session:
+    """What the loop needs of a scene."""
+
+    path: str
+    overrides: tuple[str, ...]
+    compute: str  # "cpu" or "cuda:0"
+    scene: Any
+    engine: Any
+    pads: list = field(default_factory=list)  # app.tactile.PadImage
+    seconds: float = 0.0  # [s] it took to load
+
+    @property
+    def dt(self) -> float:
+        return float(self.scene.options.dt)
+
+
+def choose_compute(asked: str | None) -> tuple[str, str]:
+    """The processor to use and a sentence that says why.
+
+    Args:
+        asked: "cpu", "cuda", "cuda:N" or None for the best there is.
+
+    Raises:
+        ValueError: not a processor of this machine; the message lists those there are.
+    """
+    import warp as wp
+
+    wp.config.quiet = True
+    wp.init()
+    cuda = [str(device) for device in wp.get_cuda_devices()]
+    if asked is None:
+        if cuda:
+            return cuda[0], f"computing on {cuda[0]} ({wp.get_device(cuda[0]).name})"
+        return "cpu", f"computing on the CPU ({os.cpu_count()} cores): no NVIDIA GPU with a driver was found"
+    wanted = "cuda:0" if asked == "cuda" else asked
+    if wanted not in ("cpu", *cuda):
+        raise ValueError(f"--compute {asked!r} is not on this machine; legal: {', '.join(('cpu', *cuda))}")
+    name = "the CPU" if wanted == "cpu" else f"{wanted} ({wp.get_device(wanted).name})"
+    return wanted, f"computing on {name}, as asked"
+
+
+def load_session(path: str, overrides: tuple[str, ...] | list[str] = (), compute: str = "cpu", progress: Progress | None = None) -> Session:
+    """Reads, builds and warms up a scene.
+
+    Args:
+        path: YAML file, or the name of a scene that ships.
+        overrides: "key=value" texts.
+        compute: from `choose_compute`.
+        progress: told what is being done; called often enough to keep a window alive.
+
+    Raises:
+        scenes.errors.SceneError: the file and line of what is wrong.
+    """
+    say = progress or (lambda text, share: None)
+    begin = time.perf_counter()
+    say("reading the scene", 0.0)
+    from scenes.config import load_config
+
+    config = load_config(path, list(overrides))
+    say("loading the engine", 0.02)
+    from engine import Engine
+    from scenes.build import build_scene
+
+    compile_kernels(compute, say)
+    say("building the scene", 0.90)
+    scene = build_scene(config, device=compute)
+    say("preparing the engine", 0.94)
+    engine = Engine(scene.model, scene.options)
+    session = Session(str(path), tuple(overrides), compute, scene, engine)
+    session.pads = pad_images(scene, engine)
+    say("first step", 0.97)
+    start = engine.get_state()
+    engine.step()
+    engine.set_state(start)
+    say("ready", 1.0)
+    session.seconds = time.perf_counter() - begin
+    return session
+
+
+def pad_images(scene, engine) -> list:
+    """One `PadImage` a pad of the scene, at rest now."""
+    from app.tactile import PadImage, holder
+
+    images = []
+    for pad in getattr(scene, "pads", ()):
+        name = holder(pad)
+        pose = engine.body_transform(name) if name else None
+        images.append(PadImage(pad, engine.mesh_positions(pad.mesh), pose))
+    return images
+
+
+def kernel_modules() -> list[str]:
+    """Modules of the engine imported so far that hold kernels."""
+    import warp as wp
+
+    return [
+        name
+        for name, module in sorted(sys.modules.items())
+        if name.startswith("engine.")
+        and module is not None
+        and any(isinstance(value, wp.Kernel) and value.module.name == name for value in vars(module).values())
+    ]
+
+
+def compile_kernels(compute: str, say: Progress) -> None:
+    """Compiles (or takes from the cache) every kernel, a module at a time.
+
+    The compiler runs in a thread of its own, so that the window is alive during the minute that a first start takes;
+    nothing else of the engine runs meanwhile. Raises whatever the compiler raised.
+    """
+    import warp as wp
+
+    names = kernel_modules()
+    done: list[str] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for name in names:
+                wp.load_module(name, device=compute)
+                done.append(name)
+        except BaseException as error:  # noqa: BLE001 - carried over to the caller's thread
+            failure.append(error)
+
+    thread = threading.Thread(target=work, name="compile kernels", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        count = len(done)
+        current = names[count].removeprefix("engine.") if count < len(names) else "done"
+        say(f"compiling kernels {count + 1} of {len(names)}: {current}", 0.05 + 0.85 * count / max(len(names), 1))
+        thread.join(0.1)
+    if failure:
+        raise failure[0]
+
+
+def read_pads(session: Session, points: np.ndarray) -> tuple[dict[str, dict], dict[str, np.ndarray]]:
+    """Tactile read-outs: pad -> {"depth" (h, w) [m], ...} for Frame.extra, and mesh -> depth of coat vertices [m]."""
+    out, coats = {}, {}
+    meshes = session.scene.model.meshes
+    for image in session.pads:
+        pose = session.engine.body_transform(image.body) if image.body else None
+        depth, coat = image.depth(points[meshes[image.mesh].points], pose)
+        out[image.name] = {"depth": depth, "coat_depth": coat, "pixel_pitch": image.pitch}
+        coats[image.mesh] = coat
+    return out, coats
+
+
+def scene_file(path: str | Path) -> str:
+    """The scene's text, for the recording; '' when it is not a readable file."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError:
+        return ""
