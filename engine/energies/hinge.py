@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 from engine.energies.base import Energy, StepInputs
-from engine.energies.per_element import host_positions, non_negative, per_element, upload
+from engine.energies.per_element import non_negative, per_element, upload
 
 wp.set_module_options({"enable_backward": False})
 
@@ -145,14 +145,3 @@ class Hinge(Energy):
             inputs=[self.stencils, self.rest_angle, self.weight, inputs.x, gradient, blocks],
             device=self.device,
         )
-
-
-def hinge_angles(x, stencils) -> np.ndarray:
-    """Dihedral angles (E,) [rad] of stencils (E, 4) in positions x (P, 3) [m], in the sign convention of the energy."""
-    x = host_positions(x)
-    x0, x1, x2, x3 = (x[i] for i in np.asarray(stencils).reshape(-1, 4).T)
-    e = x1 - x0
-    n0 = np.cross(e, x2 - x0)
-    n1 = np.cross(x3 - x0, e)
-    sine = (np.cross(n0, n1) * e).sum(axis=1)
-    return np.arctan2(sine, np.linalg.norm(e, axis=1) * (n0 * n1).sum(axis=1))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.energies.hinge import Hinge, hinge_angles
+from engine.energies.hinge import Hinge
+from engine.mesh.rest import hinge_angles
 from tests.engine.energies import exact
 from tests.engine.energies.harness import (
     Probe,
@@ -31,9 +32,9 @@ def hinge(rest_angle, weight, count, device="cpu"):
 
 def test_sign_ridge_is_positive():
     """Normals of the flat pair point to +z; wings that fold away from them (a ridge seen from +z) give theta > 0."""
-    assert hinge_angles(folded(0.3), [0, 1, 2, 3]) == pytest.approx(0.3)
-    assert hinge_angles(folded(-0.3), [0, 1, 2, 3]) == pytest.approx(-0.3)
-    assert hinge_angles(folded(0.0), [0, 1, 2, 3]) == 0.0
+    one = np.array([[0, 1, 2, 3]])
+    for angle in (0.3, -0.3, 0.0):
+        assert hinge_angles(folded(angle), one) == pytest.approx(angle)  # rest angles share the convention
     energy = hinge([0.3, 0.3], [2.0, 2.0], 2)
     value = Probe(energy).value(np.stack([folded(0.3), folded(-0.3)]))
     assert value == pytest.approx([0.0, 0.5 * 2.0 * 0.6**2], abs=1e-14)
