@@ -44,10 +44,15 @@ class _Scene:
         together = (owner == owner[:, :1]).all(axis=1) & (owner[:, 0] < self.num_bodies)
         return ~shared & ~together & ~self.silent[self.surface[first[:, 0]], self.surface[second[:, 0]]]
 
+    def sliver(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """A length that counts as nothing, GAP_SHARE of the smaller dhat [m], (k,)."""
+        dhat = self.dhat[self.surface[np.column_stack([first[:, 0], second[:, 0]])]]
+        return GAP_SHARE * dhat.min(axis=1)
+
     def legal_distance(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Distances must be greater than this: the half thicknesses and a sliver of dhat [m], (k,)."""
         a, b = self.surface[first[:, 0]], self.surface[second[:, 0]]
-        return self.half_thickness[a] + self.half_thickness[b] + GAP_SHARE * np.minimum(self.dhat[a], self.dhat[b])
+        return self.half_thickness[a] + self.half_thickness[b] + self.sliver(first, second)
 
 
 def check_start_state(builder) -> list[str]:
@@ -93,13 +98,13 @@ def _pairs(scene: _Scene, first: np.ndarray, second: np.ndarray, with_thickness:
 
 
 def _crossings(scene: _Scene) -> list[proximity.Touch]:
+    """Edges that pass through triangles. Those that only graze within rounding are left to `_touches`."""
     edges, triangles = _pairs(scene, scene.edges, scene.triangles, with_thickness=False)
     corners = [scene.positions[ids] for ids in (*edges.T, *triangles.T)]
     hit = proximity.segments_cross_triangles(*corners)
-    edges, triangles = edges[hit], triangles[hit]
-    p, q, a, b, c = corners = [corner[hit] for corner in corners]
-    depth = proximity.crossing_depth(*corners)
-    where = proximity.crossing_points(*corners)
+    hit[hit] = proximity.crossing_depth(*(corner[hit] for corner in corners)) > scene.sliver(edges[hit], triangles[hit])
+    edges, triangles, corners = edges[hit], triangles[hit], [corner[hit] for corner in corners]
+    depth, where = proximity.crossing_depth(*corners), proximity.crossing_points(*corners)
     return [
         proximity.Touch("crossing", tuple(e), tuple(t), x, float(d))
         for e, t, x, d in zip(edges.tolist(), triangles.tolist(), where, depth, strict=True)
@@ -107,6 +112,7 @@ def _crossings(scene: _Scene) -> list[proximity.Touch]:
 
 
 def _touches(scene: _Scene) -> list[proximity.Touch]:
+    """Vertex-triangle and edge-edge pairs no farther apart than their half thicknesses allow."""
     found = []
     points, triangles = _pairs(scene, scene.vertices[:, None], scene.triangles, with_thickness=True)
     edges_a, edges_b = _pairs(scene, scene.edges, scene.edges, with_thickness=True)

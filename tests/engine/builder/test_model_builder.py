@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from builder_scenes import host_points, mixed_scene, pose, turn
 
 from engine import ContactMaterial, ModelBuilder, ShellMaterial, SolidMaterial
 from engine.mesh import shapes, topology
 from engine.mesh.checks import MeshError
+from tests.engine.builder.builder_scenes import host_points, mixed_scene, pose, turn
 
 
 @pytest.fixture(scope="module")
