@@ -55,7 +55,7 @@ def test_thickness_counts():
 
 def test_other_offending_pairs_are_listed():
     b = _two_boxes(-0.002)
-    b.add_body("lid", *BOX, mass=1.0, transform=pose(0.03, 0.02, 0.197))  # 1 mm into the crate
+    b.add_body("lid", *BOX, mass=1.0, transform=pose(0.04, 0.04, 0.197))  # 1 mm into the crate
     with pytest.raises(MeshError, match=r"2 mm deep \(\d+ such pairs\); also 'crate' and 'lid'\. Legal"):
         b.finalize()
 
@@ -75,7 +75,7 @@ def test_closest_element_is_in_the_words_of_its_own_mesh():
 def test_a_sheet_folded_through_itself():
     v, t = shapes.strip_mesh(0.2, 0.05, 4)
     angle = -0.5 + (v[:, 0] / 0.2 + 0.5) * (np.pi + 1.0)
-    rolled = 0.05 * np.column_stack([np.sin(angle), v[:, 1] / 0.05, np.sin(2.0 * angle)])  # a loop through the origin
+    rolled = 0.05 * np.column_stack([np.sin(angle), v[:, 1] / 0.05 + 0.1 * angle, np.sin(2.0 * angle)])  # a loop
     b = ModelBuilder()
     b.add_shell("tape", rolled, t, ShellMaterial())
     with pytest.raises(MeshError, match="mesh 'tape', edge .* starts crossing triangle .* of mesh 'tape'"):
