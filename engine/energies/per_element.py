@@ -17,7 +17,7 @@ def per_element(owner: str, name: str, values, count: int, shape: tuple[int, ...
         array = np.broadcast_to(array, wanted)
     if array.shape != wanted:
         raise ValueError(f"{owner}: {name} has shape {array.shape}; it must be {wanted} or {shape}")
-    bad = np.isnan(array).reshape(count, -1).any(axis=1)
+    bad = np.isnan(array).reshape(count, int(np.prod(shape))).any(axis=1)
     if bad.any():
         raise ValueError(f"{owner}: {name} of element {int(np.flatnonzero(bad)[0])} is NaN; it must be a number")
     return np.ascontiguousarray(array)

@@ -186,3 +186,11 @@ def test_errors_name_the_argument():
         membrane(dm_inv, [1.0, -1.0, 1.0], thickness)
     with pytest.raises(ValueError, match="Membrane: dm_inv of element 2 is NaN"):
         membrane(np.where(np.arange(3)[:, None, None] == 2, np.nan, dm_inv), area, thickness)
+
+
+def test_no_elements_is_no_work(device):
+    energy = Membrane(np.zeros((0, 3)), np.zeros((0, 2, 2)), 1.0, 1e-3, LAME_MU, LAME_LAMBDA, [], device)
+    probe = Probe(energy)
+    nothing = np.zeros((0, 3, 3))
+    assert energy.num_elements == 0 and probe.value(nothing).shape == (0,)
+    probe.begin_step(nothing)
