@@ -97,6 +97,7 @@ class FrameLoop:
         self._single_steps = 0
         self._stalls = 0
         self._lost = False
+        self._without_device = False  # the operator pressed Resume although the device is lost
         self._blocked = False
         self._events: list[str] = []
         self._undo: list[tuple[str, int]] = []  # ("checkpoint", number) or ("record", 0)
@@ -319,12 +320,13 @@ class FrameLoop:
         """A lost device pauses with its own sentence; when it is back the loop goes on, without a jump."""
         if lost(status):
             if not self._lost:
-                self._lost = True
+                self._lost, self._without_device = True, False
                 self._pause(f"{self.operator.device.name}: {status.message or status.health.value}")
         elif self._lost:
             self._lost = False
             self._say(f"{self.operator.device.name} is back")
-            self._resume()
+            if not self._without_device:
+                self._resume()
 
     # -- requests
 
@@ -346,7 +348,7 @@ class FrameLoop:
         if wanted:
             self._pause()
         else:
-            self._lost = False  # the operator decides to go on without the device
+            self._without_device = self._lost  # the operator decides to go on without it
             self._resume()
 
     def _do_step(self, value) -> None:

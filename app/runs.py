@@ -18,7 +18,7 @@ from app.loop import FrameLoop, Outcome, Wiring
 from app.operator import Operator
 from app.progress import TerminalBar
 from app.scripted import open_input
-from app.session import Progress, Session, choose_compute, load_session, scene_file
+from app.session import Progress, Session, choose_compute, load_session, quiet_warp, scene_file
 from app.settings import Settings, config_dir, data_dir
 
 
@@ -45,6 +45,7 @@ def start_run(options: RunOptions, console: Console) -> int:
     """
     from scenes.config import load_config
 
+    quiet_warp()
     load_config(options.scene, list(options.overrides))  # a slip is told before a window opens
     compute, sentence = choose_compute(options.compute)
     console.print(escape(sentence))
@@ -241,12 +242,10 @@ def _versions() -> dict[str, str]:
 
 def _recover(folder: Path) -> list[str]:
     """Seals what an earlier run left unsealed. Never raises: a start must not fail over an old recording."""
+    from app.record import recover
+
     try:
-        from app.record.recovery import recover
-    except ImportError:
-        return []
-    try:
-        return [str(line) for line in recover(folder)] if folder.is_dir() else []
+        return [found.text for found in recover(folder)]
     except Exception as error:  # noqa: BLE001
         return [f"an unfinished recording in {folder} could not be recovered: {error}"]
 

@@ -44,7 +44,7 @@ def choose_compute(asked: str | None) -> tuple[str, str]:
     """
     import warp as wp
 
-    wp.config.quiet = True
+    quiet_warp()
     wp.init()
     cuda = [str(device) for device in wp.get_cuda_devices()]
     if asked is None:
@@ -58,7 +58,16 @@ def choose_compute(asked: str | None) -> tuple[str, str]:
     return wanted, f"computing on {name}, as asked"
 
 
-def load_session(path: str, overrides: tuple[str, ...] | list[str] = (), compute: str = "cpu", progress: Progress | None = None) -> Session:
+def quiet_warp() -> None:
+    """Warp's own list of devices and modules would bury the few sentences the operator should read."""
+    import warp as wp
+
+    wp.config.quiet = not os.environ.get("TACKTILE_DEBUG")
+
+
+def load_session(
+    path: str, overrides: tuple[str, ...] | list[str] = (), compute: str = "cpu", progress: Progress | None = None
+) -> Session:
     """Reads, builds and warms up a scene.
 
     Args:
@@ -109,8 +118,17 @@ def pad_images(scene, engine) -> list:
 
 
 def kernel_modules() -> list[str]:
-    """Modules of the engine imported so far that hold kernels."""
+    """Every module of the engine that holds kernels; imports them all, since the builder imports some only when a
+    scene needs them."""
+    import importlib
+    import pkgutil
+
     import warp as wp
+
+    import engine
+
+    for found in pkgutil.walk_packages(engine.__path__, "engine."):
+        importlib.import_module(found.name)
 
     return [
         name

@@ -119,19 +119,22 @@ class Structures:
     def _add_shadow(self, points: np.ndarray) -> None:
         """A flat shadow on the largest static top: it shows how high the tool hovers, which shading alone does not."""
         floors = [d for d in self._drawn.values() if d.info.kind == "static"]
-        moving = [d for d in self._drawn.values() if d.info.kind != "static"]
         self._shadow = None
-        if not floors or not moving:
+        if not floors:
             return
         spans = []
         for d in floors:
             x = points[d.info.points]
             extent = x.max(axis=0) - x.min(axis=0)
             spans.append(extent[0] * extent[1])
-        x = points[floors[int(np.argmax(spans))].info.points]
+        floor = floors[int(np.argmax(spans))]
+        casters = [d for d in self._drawn.values() if d is not floor]
+        if not casters:
+            return
+        x = points[floor.info.points]
         low, high = x.min(axis=0), x.max(axis=0)
         ids, faces, offset = [], [], 0
-        for d in moving:
+        for d in casters:
             own = np.arange(d.info.points.start, d.info.points.stop)
             ids.append(own)
             faces.append(np.asarray(d.info.triangles) + offset)

@@ -42,9 +42,9 @@ def draw(state: ViewState, layout: Layout) -> None:
         theme.row("mouse", "left: turn   right: shift   wheel: closer", at=0.34)
         psim.Spacing()
         psim.SeparatorText("first")
-        hints = getattr(state.scene, "hints", None) or ["Move the tool, close the gripper, see what happens."]
-        for number, hint in enumerate(hints[:3], 1):
-            theme.wrapped(f"{number}  {hint}")
+        steps = getattr(state.scene, "steps", None) or ["Move the tool, close the gripper, see what happens"]
+        for number, step in enumerate(steps[:3], 1):
+            theme.wrapped(f"{number}  {step}")
         psim.Spacing()
         if clickable(state, "overlay.close", "Start", True, (110 * s, 0)):
             state.overlay = False

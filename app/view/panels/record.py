@@ -20,7 +20,7 @@ def draw(state: ViewState, layout: Layout) -> None:
             return
         record = state.about("record", {})
         name = record.get("state", "IDLE")
-        recording = name == "REC"
+        recording = name in ("REC", "PAUSED")
         label = "Stop" if recording else "Record"
         if name == "SAVING":
             theme.pill("SAVING", palette.SAVING, s)
@@ -30,7 +30,8 @@ def draw(state: ViewState, layout: Layout) -> None:
         if recording:
             theme.line(f"{clock(record.get('seconds', 0.0))}  {record.get('frames', 0)} frames", palette.REC)
         else:
-            theme.line(f"{record.get('count', 0)} episodes", palette.TEXT_DIM)
+            count = record.get("count", 0)
+            theme.line(f"{count} episode{'' if count == 1 else 's'}", palette.TEXT_DIM)
         if record.get("disk_free"):
             theme.row("disk", f"{record['disk_free'] / 1e9:.1f} GB free")
         last = record.get("last")

@@ -16,7 +16,7 @@ MODE_COLORS = {
     "REPLAY": palette.PURPLE,
     "LOADING": palette.IDLE,
 }
-RECORD_COLORS = {"REC": palette.REC, "SAVING": palette.SAVING}
+RECORD_COLORS = {"REC": palette.REC, "PAUSED": palette.SAVING, "SAVING": palette.SAVING}
 SLOW = 0.5  # real-time factor under which the bar turns amber and names the dearest stage
 
 
@@ -67,7 +67,8 @@ def _right_side(state: ViewState, width: float, s: float) -> None:
     frame = state.frame
     record = state.about("record", {})
     name = record.get("state", "IDLE")
-    label = f"{name} {clock(record.get('seconds', 0.0))}" if name in RECORD_COLORS else "not recording"
+    word = "REC PAUSED" if name == "PAUSED" else name
+    label = f"{word} {clock(record.get('seconds', 0.0))}" if name in RECORD_COLORS else "not recording"
     disk = f"{record['disk_free'] / 1e9:.1f} GB free" if record.get("disk_free") else ""
     factor = frame.realtime_factor if frame else 0.0
     speed = f"x{factor:.2f} real time"

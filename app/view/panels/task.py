@@ -18,8 +18,9 @@ def draw(state: ViewState, layout: Layout) -> None:
         if scene is None:
             theme.text("no scene yet", palette.TEXT_DIM)
             return
-        if getattr(scene, "description", ""):
-            theme.wrapped(scene.description)
-            psim.Spacing()
-        for number, hint in enumerate(getattr(scene, "hints", ()) or (), 1):
-            theme.wrapped(f"{number}  {hint}", palette.TEXT_DIM)
+        theme.wrapped(getattr(scene, "task", "") or scene.description)
+        psim.Spacing()
+        for number, step in enumerate(getattr(scene, "steps", ()) or (), 1):
+            theme.wrapped(f"{number}  {step}")
+        for hint in getattr(scene, "hints", ()) or ():
+            theme.wrapped(hint, palette.TEXT_DIM)

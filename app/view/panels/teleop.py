@@ -36,12 +36,15 @@ def draw(state: ViewState, layout: Layout) -> None:
         if frame is not None and frame.status is not None and frame.status.message:
             theme.wrapped(frame.status.message, palette.TEXT if frame.status.ok else palette.BAD)
         info = state.about("teleop", {})
+        if info.get("reason") and frame is not None and frame.status is not None and frame.status.ok:
+            theme.wrapped(info["reason"], palette.WARN)
         if info.get("tool"):
-            theme.row("tool", str(info["tool"]))
-        if info.get("opening") is not None:
-            theme.row("gripper", f"{1e3 * info['opening']:.1f} mm open")
-        if info.get("drive_force") is not None:
-            theme.row("push", f"{info['drive_force']:.2f} N")
+            push = info.get("drive_force")
+            held = info.get("limited")
+            text = str(info["tool"]) if push is None else f"{push:.1f} N at the wrist"
+            theme.row("tool", text + (f", {held}" if held else ""), palette.WARN if held else None)
+        if info.get("grip_force") is not None:
+            theme.row("fingers", f"{100 * info['closure']:.0f} % closed, {info['grip_force']:.1f} N")
         _gains(state, info, s)
         _keys(state, s)
 
@@ -62,7 +65,7 @@ def _gains(state: ViewState, info: dict, s: float) -> None:
     if current is not None:
         theme.line("frame", palette.TEXT_DIM)
         for index, name in enumerate(FRAMES):
-            psim.SameLine(0.40 * psim.GetWindowWidth() if index == 0 else 0.0, 4 * s if index else -1.0)
+            psim.SameLine(0.30 * psim.GetWindowWidth() if index == 0 else 0.0, 4 * s if index else -1.0)
             if clickable(state, f"teleop.frame_{name}", name, name == current, tip=f"push in the {name}'s directions"):
                 state.ask("set_frame", name)
     if info.get("axis_lock", "none") != "none":
