@@ -62,7 +62,12 @@ def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -
         draft.builder.ignore_contact(*pair)
     for pair in file.ignore_layers:
         draft.builder.ignore_layers(*pair)
-    model = _at(file.place, draft.builder.finalize, num_worlds=num_worlds, device=device)
+    try:
+        model = draft.builder.finalize(num_worlds=num_worlds, device=device)
+    except ValueError as error:
+        mesh = getattr(error, "mesh", "")  # of a start check; a gripper's meshes are called NAME.part
+        entity = file.entities.get(mesh.split(".")[0])
+        raise SceneError(str(error), entity.place if entity else file.place) from error
     camera = file.camera
     return Scene(
         name=config.name,

@@ -84,7 +84,7 @@ def _tets(draft, entity, size, cells, mesh: TetFile | None) -> tuple[np.ndarray,
         check_count(int(np.prod([c + 1 for c in cells])), entity.place)
         return box_tets(*cells, size=size)
     edge = mesh.tetrahedralise.edge_length if mesh.tetrahedralise else None
-    read = read_tets(mesh.file, mesh.units, mesh.scale, mesh.repair, mesh.centre, edge, mesh.at("file"))
+    read = read_tets(mesh.file, mesh.units, mesh.scale, mesh.repair, mesh.origin, edge, mesh.at("file"))
     draft.notes += read.notes
     return read.vertices, read.tets
 
@@ -97,7 +97,7 @@ def _pinned(name: str, entity, vertices: np.ndarray) -> np.ndarray | None:
 
 def _attach(draft, name: str, entity, vertices: np.ndarray) -> None:
     for region in entity.attach:
-        draft.builder.attach(name, vertices_in(region, vertices, f"{name}.attach"), region.body)
+        draft.builder.attach(name, vertices_in(region, vertices, f"{name}.attach"), region.body, region.ignore_contact)
 
 
 def _coat_frame(points: np.ndarray, side: str) -> np.ndarray:

@@ -43,7 +43,7 @@ def read_surface(
     units: str | None = None,
     scale: float = 1.0,
     repair: bool = False,
-    centre: bool = False,
+    origin: str = "file",
     place: Place | None = None,
 ) -> SurfaceMesh:
     """Read a surface and bring it to metres.
@@ -59,8 +59,7 @@ def read_surface(
     if repair:
         vertices, triangles, repaired = repair_surface(vertices, triangles)
         notes += tuple(f"{path.name}: {text}" for text in repaired)
-    if centre:
-        vertices = vertices - 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+    vertices = vertices - origin_of(vertices, origin)
     defects = tuple(find_defects(vertices, triangles))
     return SurfaceMesh(vertices, triangles, notes, defects)
 
@@ -99,6 +98,16 @@ def to_metres(
             place,
         )
     return scaled, (f"{path.name} has no declared units; metres are assumed, so it measures {size} m",)
+
+
+def origin_of(vertices: np.ndarray, origin: str) -> np.ndarray:
+    """(3,) point that becomes the mesh's origin: the file's own, or the middle of the bounding box, its top or bottom."""
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    middle = 0.5 * (low + high)
+    ends = {"file": np.zeros(3), "centre": middle, "top": [*middle[:2], high[2]], "bottom": [*middle[:2], low[2]]}
+    if origin not in ends:
+        raise ValueError(f"origin is {origin!r}; legal values: {legal_list(ends)}")
+    return np.asarray(ends[origin])
 
 
 def check_arrays(

@@ -74,7 +74,8 @@ class Quantity(Spec):
 
     def describe(self) -> str:
         unit = si_unit(self.dimension)
-        return "a number" if unit == "-" else f"a {self.dimension} [{unit}]"
+        article = "an" if self.dimension[0] in "aeiou" else "a"
+        return "a number" if unit == "-" else f"{article} {self.dimension} [{unit}]"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -63,6 +63,9 @@ class Attachment(Region):
     """Vertices that ride on a body from the start."""
 
     body: str = setting(NAME, "name of a body, or gripper.palm, gripper.left, gripper.right of a gripper")
+    ignore_contact: bool = setting(
+        Flag(), "mesh and body never touch; false needs a gap at the attached vertices", True
+    )
 
 
 ATTACH = ListOf(Table(Attachment, title="attach"))

@@ -30,7 +30,7 @@ def make_surface(shape: Record, closed: bool) -> tuple[np.ndarray, np.ndarray, t
 
 def _from_file(shape: tables.SurfaceFile, closed: bool):
     place = shape.at("file")
-    mesh = read_surface(shape.file, shape.units, shape.scale, shape.repair, shape.centre, place)
+    mesh = read_surface(shape.file, shape.units, shape.scale, shape.repair, shape.origin, place)
     demand_sound(mesh, shape.file, place, closed, shape.repair)
     return mesh.vertices, mesh.triangles, mesh.notes
 

@@ -31,6 +31,8 @@ SIZE = Vector(POSITIVE_LENGTH)
 ANGLES = Vector(Quantity("angle"))
 SURFACE_FILES = (".stl", ".obj", ".ply")
 TET_FILES = (".vtk", ".msh")
+ORIGINS = ("file", "centre", "top", "bottom")
+ORIGIN_DOC = "the file's own, or the middle of the bounding box, of its top (+z) or bottom"
 MESH_UNITS = ("m", "mm", "cm", "um", "in")
 
 SHELL_MATERIAL = Table(
@@ -162,7 +164,7 @@ class SurfaceFile(Record):
     units: str | None = setting(OrNone(Choice(MESH_UNITS)), "of its numbers; none: metres, with a warning", None)
     scale: float = setting(Quantity(above=0.0), "further factor", 1.0)
     repair: bool = setting(Flag(), "merge, drop bad faces, turn inside out, fill holes; reported", False)
-    centre: bool = setting(Flag(), "move the middle of its bounding box to the origin", False)
+    origin: str = setting(Choice(ORIGINS), ORIGIN_DOC, "file")
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ class TetFile(Record):
     units: str | None = setting(OrNone(Choice(MESH_UNITS)), "of its numbers; none: metres, with a warning", None)
     scale: float = setting(Quantity(above=0.0), "further factor", 1.0)
     repair: bool = setting(Flag(), "turn inverted elements, drop unused points; reported", False)
-    centre: bool = setting(Flag(), "move the middle of its bounding box to the origin", False)
+    origin: str = setting(Choice(ORIGINS), ORIGIN_DOC, "file")
     tetrahedralise: TetrahedraliseOptions | None = setting(
         OrNone(Table(TetrahedraliseOptions, title="tetrahedralise")), "how to fill a surface file", None
     )

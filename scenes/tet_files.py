@@ -1,24 +1,19 @@
 """Tetrahedral meshes from legacy VTK (2.0 to 5.1, text and binary) and Gmsh MSH (2.2 and 4.1, text).
 
 Own small readers: the packages that read these formats are either large or no longer kept. A surface file is filled
-with tetrahedra when the scene asks for it, through the optional package pytetwild (fTetWild; Mozilla Public Licence
-2.0, where TetGen would bring the Affero GPL; wheels for Linux and Windows). It imports pyvista, hence `[all]`.
+with tetrahedra when the scene asks for it, see scenes.fill.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import subprocess
-import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from scenes.errors import Place, SceneError, legal_list
-from scenes.mesh_files import check_arrays, demand_sound, read_bytes, read_surface, to_metres
+from scenes.errors import Place, SceneError
+from scenes.fill import tetrahedralise
+from scenes.mesh_files import check_arrays, demand_sound, origin_of, read_bytes, read_surface, to_metres
 from scenes.msh import read_msh
 from scenes.vtk import read_vtk
 
@@ -39,7 +34,7 @@ def read_tets(
     units: str | None = None,
     scale: float = 1.0,
     repair: bool = False,
-    centre: bool = False,
+    origin: str = "file",
     edge_length: float | None = None,
     place: Place | None = None,
 ) -> TetMesh:
@@ -51,7 +46,7 @@ def read_tets(
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix in (".stl", ".obj", ".ply"):
-        return _filled_surface(path, units, scale, repair, centre, edge_length, place)
+        return _filled_surface(path, units, scale, repair, origin, edge_length, place)
     if suffix not in (".vtk", ".msh"):
         raise SceneError(f"{path.name}: '{suffix}' is not a tet format; legal endings: .vtk, .msh", place)
     if edge_length is not None:
@@ -61,8 +56,7 @@ def read_tets(
     vertices, tets = check_arrays(path, vertices, tets, place, "tetrahedra")
     vertices, notes = to_metres(path, vertices, units, scale, place)
     vertices, tets, repaired = _sound_tets(path, vertices, tets, repair, place)
-    if centre:
-        vertices = vertices - 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+    vertices = vertices - origin_of(vertices, origin)
     return TetMesh(vertices, tets, notes + tuple(f"{path.name}: {text}" for text in repaired))
 
 
@@ -100,76 +94,15 @@ def _sound_tets(path: Path, vertices: np.ndarray, tets: np.ndarray, repair: bool
     return vertices[used], np.searchsorted(used, tets).astype(np.int32), repaired
 
 
-def _filled_surface(path, units, scale, repair, centre, edge_length, place) -> TetMesh:
+def _filled_surface(path, units, scale, repair, origin, edge_length, place) -> TetMesh:
     if edge_length is None:
         message = (
             f"{path.name} is a surface; write tetrahedralise: {{edge_length: 2 mm}} to fill it, or give a .vtk or .msh"
         )
         raise SceneError(message, place)
-    surface = read_surface(path, units, scale, repair, centre, place)
+    surface = read_surface(path, units, scale, repair, origin, place)
     demand_sound(surface, path, place, closed=True, repaired=repair)
-    vertices, tets = tetrahedralise(surface.vertices, surface.triangles, edge_length, place)
+    vertices, tets, kept = tetrahedralise(surface.vertices, surface.triangles, edge_length, place)
     vertices, tets, repaired = _sound_tets(path, vertices, tets, True, place)
-    note = f"{path.name}: filled with {len(tets)} tetrahedra, {len(vertices)} vertices"
+    note = f"{path.name}: filled with {len(tets)} tetrahedra, {len(vertices)} vertices, kept in {kept}"
     return TetMesh(vertices, tets, (*surface.notes, note, *repaired))
-
-
-_FILL = """
-import numpy as np
-import pytetwild
-given = np.load("surface.npz")
-points, tets = pytetwild.tetrahedralize(
-    given["vertices"], given["triangles"], edge_length_fac=float(given["share"]), quiet=True, num_threads=1)[:2]
-np.savez("tets.npz", points=points, tets=tets)
-"""  # one thread: more would make the result depend on the machine
-FILL_SECONDS = 600.0
-
-
-def tetrahedralise(
-    vertices: np.ndarray, triangles: np.ndarray, edge_length: float, place: Place | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Tetrahedra (vertices (n, 3) [m], tets (m, 4)) of a closed surface by fTetWild (Hu et al. 2020).
-
-    The surface is kept within a thousandth of its diagonal, not exactly. Raises SceneError when pytetwild is missing
-    or fails, or when edge_length [m] would ask for millions of elements.
-    """
-    extent = np.ptp(vertices, axis=0)
-    wanted = float(np.prod(extent.clip(min=edge_length))) / edge_length**3 * 8.0
-    if wanted > 2e6:
-        size = " x ".join(f"{e:.3g}" for e in extent)
-        raise SceneError(f"edge_length {edge_length:g} m would make some {wanted:.1g} tetrahedra in {size} m", place)
-    points, tets = _fill_apart(np.asarray(vertices, dtype=np.float64), triangles, edge_length, place)
-    if len(tets) == 0:
-        raise SceneError("pytetwild made no tetrahedra: is the surface closed?", place)
-    points, tets = np.asarray(points, dtype=np.float64), np.array(tets, dtype=np.int32)
-    inverted = np.linalg.det(points[tets[:, 1:]] - points[tets[:, :1]]) < 0.0  # its own order of corners
-    tets[inverted] = tets[inverted][:, [0, 2, 1, 3]]
-    return points, tets
-
-
-def _fill_apart(vertices: np.ndarray, triangles: np.ndarray, edge_length: float, place: Place | None):
-    """Run fTetWild in a process and folder of its own: it leaves files where it runs, and may crash."""
-    if importlib.util.find_spec("pytetwild") is None:
-        raise SceneError(
-            "filling a surface with tetrahedra needs the optional package pytetwild, which is not installed; "
-            "install it with: pip install 'pytetwild[all]', or give a .vtk or .msh file",
-            place,
-        )
-    share = float(np.clip(edge_length / np.linalg.norm(np.ptp(vertices, axis=0)), 1e-4, 1.0))
-    with tempfile.TemporaryDirectory() as folder:
-        np.savez(Path(folder) / "surface.npz", vertices=vertices, triangles=np.int32(triangles), share=share)
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path)}
-        try:
-            done = subprocess.run(
-                [sys.executable, "-c", _FILL], cwd=folder, env=environment, capture_output=True, timeout=FILL_SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            raise SceneError(
-                f"filling took longer than {FILL_SECONDS:g} s; choose a larger edge_length", place
-            ) from None
-        result = Path(folder) / "tets.npz"
-        if done.returncode != 0 or not result.is_file():
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-            raise SceneError(f"pytetwild could not fill the surface: {said[0]}", place)
-        with np.load(result) as made:
-            return made["points"], made["tets"]
