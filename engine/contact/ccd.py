@@ -83,30 +83,6 @@ def time_to_floor(separation: wp.float64, rate: wp.float64, floor: wp.float64) -
 
 
 @wp.func
-def separating_normal(kind: int, weights: wp.vec4d, r: wp.vec3d, q1: wp.vec3d, q2: wp.vec3d, q3: wp.vec3d) -> wp.vec3d:
-    """Unit normal along r from the second feature to the first; point 0 lies at the origin. r must not be zero.
-
-    When both closest points lie inside their features, r is parallel to the cross product of two edges. At small
-    distances that is the more accurate: r/|r| carries an error of rounding * length / distance, the cross product one
-    of rounding / sine of the angle, and an error in n turns into a spurious approach of the far corners.
-    """
-    zero = wp.float64(0.0)
-    n = r
-    if weights[0] != zero and weights[1] != zero and weights[2] != zero and weights[3] != zero:
-        u = q1
-        v = q3 - q2
-        if kind == POINT_TRIANGLE:
-            u = q2 - q1
-            v = q3 - q1
-        cross = wp.cross(u, v)
-        if wp.dot(cross, cross) > wp.dot(r, r) * wp.min(wp.dot(u, u), wp.dot(v, v)):
-            n = cross
-            if wp.dot(cross, r) < zero:
-                n = -cross
-    return n / wp.length(n)
-
-
-@wp.func
 def turning_plane_time(
     kind: int,
     q1: wp.vec3d,
@@ -254,7 +230,7 @@ def additive_ccd(
             break
         if distance == zero:
             break
-        n = separating_normal(kind, w, r, q1, q2, q3)
+        n = r / distance
         if distance <= min_separation:  # only at the start
             return corners_part(kind, n, e1, e2, e3)
         step = corners_time(kind, n, q1, q2, q3, e1, e2, e3, floor)

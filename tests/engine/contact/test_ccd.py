@@ -114,12 +114,13 @@ def motions(rng, x):
 
 @KINDS
 @pytest.mark.parametrize("place", [facing, beside, parallel])
-@pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-6])
+@pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize("min_separation", [0.0, 1e-2])
 def test_gap_keeps_its_share(kind, place, gap, min_separation):
     rng = np.random.default_rng(3)
-    x = place(rng, kind, 400, gap + min_separation)
-    x = x[distances(kind, x) > min_separation * (1.0 + 1e-9)]
+    x = place(rng, kind, 300, gap + min_separation)
+    x = x[distances(kind, x) - min_separation > 0.5 * gap]
+    assert len(x) > 200
     rounding = 1e-14 / gap  # of coordinates and distances of unit size, over the gap
     for name, motion in motions(rng, x).items():
         for speed in (1e-2, 1.0, 10.0):
@@ -277,6 +278,15 @@ def test_pair_that_is_too_near_may_only_part(kind):
     for min_separation in (1.5e-3, 0.2):
         assert (ccd(kind, x, d, min_separation) == 1.0).all()
         assert (ccd(kind, x, -d, min_separation) == 0.0).all()
+
+
+def test_edges_too_near_part_at_both_ends_or_not_at_all():
+    """The ends of the first edge move differently: apart at 1 and 3, and once apart at one end only."""
+    x = np.array([[-1, 0, 1e-3], [1, 0, 1e-3], [0, -1, 0], [0, 1, 0]], dtype=float)
+    for ends, expected in (((1.0, 3.0), 1.0), ((3.0, 1.0), 1.0), ((1.0, -1.0), 0.0), ((-1.0, 1.0), 0.0)):
+        d = np.zeros((4, 3))
+        d[:2, 2] = ends
+        assert ccd(EDGE_EDGE, x, d, 2e-3)[0] == expected
 
 
 @KINDS

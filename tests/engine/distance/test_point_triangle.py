@@ -8,6 +8,7 @@ import warp as wp
 from engine.distance.point_triangle import point_triangle_weights
 from engine.distance.stencil import weighted_difference
 from tests.engine.distance import exact_distance, pairs
+from tests.engine.distance.pairs import unit
 from tests.engine.warp_eval import evaluate
 from tests.finite_difference import assert_derivative
 
@@ -35,7 +36,7 @@ def gradients(x):
     """dd/dx_i = w_i r / |r|, (n, 4, 3)."""
     w = evaluate(weights_kernel, wp.vec4d, x)
     r = np.einsum("ni,nik->nk", w, x - x[:, :1])
-    return w[:, :, None] * pairs.unit(r)[:, None, :]
+    return w[:, :, None] * unit(r)[:, None, :]
 
 
 def test_random_pairs_match_ipctk():
@@ -62,11 +63,24 @@ def test_weights_are_those_of_a_point_of_the_triangle():
     np.testing.assert_allclose(w.sum(axis=1), 0.0, atol=1e-15)
 
 
+def test_slivers_down_to_rounding_match_exact_arithmetic():
+    """Altitudes from 1e-17 to 1e-6 of the length, points near and beside: barycentrics alone would be rounding."""
+    rng = np.random.default_rng(3)
+    t = rng.normal(size=(1_000, 3, 3))
+    s = rng.uniform(-1.0, 2.0, size=(1_000, 1))
+    t[:, 2] = t[:, 0] * (1.0 - s) + s * t[:, 1] + 10.0 ** rng.uniform(-17, -6, size=(1_000, 1)) * t[:, 2]
+    foot = np.einsum("ni,nik->nk", 2.0 * rng.dirichlet([1, 1, 1], size=1_000) - 1.0 / 3.0, t)
+    x = np.concatenate([(foot + 1e-2 * unit(rng.normal(size=(1_000, 3))))[:, None], t], axis=1)
+    np.testing.assert_allclose(
+        distances(x), exact_distance.distances(exact_distance.point_triangle_squared, x), rtol=1e-8, atol=1e-9
+    )
+
+
 @pytest.mark.parametrize("foot", ["face", "edge", "vertex", "above the edge", "above the vertex"])
 def test_gradient_matches_differences(foot):
     """Also exactly above edges and vertices, where the closest feature changes but the gradient does not jump."""
     a, b, c = np.array([0.0, 0.0, 0.0]), np.array([1.0, 0.1, 0.0]), np.array([0.2, 0.9, 0.3])
-    normal = pairs.unit(np.cross(b - a, c - a))
+    normal = unit(np.cross(b - a, c - a))
     p = {
         "face": (a + b + c) / 3 + 0.2 * normal,
         "edge": 0.4 * a + 0.6 * b - 0.3 * np.cross(normal, b - a) + 0.2 * normal,
