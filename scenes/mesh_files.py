@@ -53,9 +53,10 @@ def read_surface(
     number, empty) raise SceneError; all others are listed in `.defects` and judged by the caller.
     """
     path = Path(path)
-    vertices, triangles = _READERS[_suffix(path, place)](path, place)
+    vertices, triangles, *joined = _READERS[_suffix(path, place)](path, place)
     vertices, triangles = check_arrays(path, vertices, triangles, place)
     vertices, notes = to_metres(path, vertices, units, scale, place)
+    notes += tuple(joined)
     if repair:
         vertices, triangles, repaired = repair_surface(vertices, triangles)
         notes += tuple(f"{path.name}: {text}" for text in repaired)
@@ -101,7 +102,7 @@ def to_metres(
 
 
 def origin_of(vertices: np.ndarray, origin: str) -> np.ndarray:
-    """(3,) point that becomes the mesh's origin: the file's own, or the middle of the bounding box, its top or bottom."""
+    """(3,) point that becomes the origin: the file's own, or the middle of the bounding box, of its top or bottom."""
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     middle = 0.5 * (low + high)
     ends = {"file": np.zeros(3), "centre": middle, "top": [*middle[:2], high[2]], "bottom": [*middle[:2], low[2]]}
@@ -115,9 +116,9 @@ def check_arrays(
 ) -> tuple[np.ndarray, np.ndarray]:
     """float64 vertices and int32 cells, not empty, finite, indices in range. Raises SceneError."""
     vertices = np.ascontiguousarray(vertices, dtype=np.float64).reshape(-1, 3)
-    cells = np.asarray(cells, dtype=np.int64).reshape(len(cells), -1)
     if len(cells) == 0:
         raise SceneError(f"{path.name} holds no {what}", place)
+    cells = np.asarray(cells, dtype=np.int64).reshape(len(cells), -1)
     if len(cells) > MAX_TRIANGLES:
         raise SceneError(f"{path.name} has {len(cells)} {what}; {MAX_TRIANGLES} at most: simplify it first", place)
     if cells.min() < 0 or cells.max() >= len(vertices):
@@ -125,10 +126,14 @@ def check_arrays(
         raise SceneError(
             f"{path.name}: element {bad} names a vertex that is not there ({len(vertices)} vertices)", place
         )
+    _check_finite(path, vertices, place)
+    return vertices, np.ascontiguousarray(cells, dtype=np.int32)
+
+
+def _check_finite(path: Path, vertices: np.ndarray, place: Place | None) -> None:
     wrong = np.flatnonzero(~np.isfinite(vertices).all(axis=1))
     if len(wrong):
         raise SceneError(f"{path.name}: vertex {wrong[0]} is not a finite number ({len(wrong)} in all)", place)
-    return vertices, np.ascontiguousarray(cells, dtype=np.int32)
 
 
 def read_bytes(path: Path, place: Place | None) -> bytes:
@@ -151,7 +156,7 @@ def _suffix(path: Path, place: Place | None) -> str:
     return suffix
 
 
-def _read_stl(path: Path, place: Place | None) -> tuple[np.ndarray, np.ndarray]:
+def _read_stl(path: Path, place: Place | None) -> tuple:
     data = read_bytes(path, place)
     count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else -1
     if count >= 0 and len(data) == 84 + 50 * count:  # binary: the size says so, whatever the header begins with
@@ -166,9 +171,13 @@ def _read_stl(path: Path, place: Place | None) -> tuple[np.ndarray, np.ndarray]:
         )
     if not len(corners):
         return corners, np.zeros((0, 3), np.int64)
+    _check_finite(path, corners, place)
     # Two units in the last place of a 32-bit number: neighbours that an exporter rounded apart, and no more.
-    rounding = 2.0 * float(np.spacing(np.float32(np.nanmax(np.abs(corners)))))
-    return join_near(corners, np.arange(len(corners)).reshape(-1, 3), rounding)
+    rounding = 2.0 * float(np.spacing(np.float32(np.max(np.abs(corners)))))
+    exact = join_near(corners, np.arange(len(corners)).reshape(-1, 3), 0.0)
+    near = join_near(*exact, rounding)
+    apart = len(exact[0]) - len(near[0])
+    return (*near, f"{path.name}: {apart} corners that rounding had parted were joined") if apart else near
 
 
 def _text_stl(data: bytes, path: Path, place: Place | None) -> np.ndarray:
