@@ -18,7 +18,13 @@ from tests.engine.energies.harness import (
 )
 
 DEFAULTS = dict(
-    offset=0.0, stiffness=0.0, damping=0.0, target=0.0, force_limit=np.inf, lower=-np.inf, upper=np.inf,
+    offset=0.0,
+    stiffness=0.0,
+    damping=0.0,
+    target=0.0,
+    force_limit=np.inf,
+    lower=-np.inf,
+    upper=np.inf,
     limit_stiffness=0.0,
 )
 

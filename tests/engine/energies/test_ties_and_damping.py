@@ -106,8 +106,8 @@ def test_direction_tie_resists_turning_not_moving(device):
 
 
 def test_damping_force_is_coefficient_times_velocity(device):
-    start = np.zeros((2, 1, 3))
-    x = np.array([[[0.01, 0.0, -0.02]], [[0.0, 0.0, 0.0]]])
+    start = np.array([[[1.0, 2.0, 3.0]], [[-4.0, 5.0, 6.0]]])
+    x = start + np.array([[[0.01, 0.0, -0.02]], [[0.0, 0.0, 0.0]]])
     probe = Probe(PointDamping(stencils_for(2, 1), [3.0, 5.0], [0, 1], device), start, step_size=0.02)
     assert probe.value(x) == pytest.approx([3.0 / 0.04 * 5e-4, 0.0])
     assert probe.gradient(x)[0, 0] == pytest.approx([3.0 * 0.5, 0.0, -3.0])  # v = (0.5, 0, -1) m/s
