@@ -71,8 +71,9 @@ class Scene:
 
     def _replicate(self, triangles, surface, count, node, nodes_per_world):
         points = self.world_points
-        edges, inverse = np.unique(np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0,
-                                   return_inverse=True)
+        edges, inverse = np.unique(
+            np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0, return_inverse=True
+        )
         corner = points[triangles]
         area = 0.5 * np.linalg.norm(np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]), axis=1)
         vertex_area = np.bincount(triangles.ravel(), np.repeat(area / 3, 3), minlength=len(points))
@@ -100,20 +101,29 @@ class Scene:
         self.surface = shifted(surface, s)
         self.count, self.node = np.tile(count, w), shifted(node, nodes_per_world)
         self.collision = CollisionGeometry(
-            vertices=array(np.arange(w * p), wp.int32), edges=array(self.edges, wp.vec2i),
-            triangles=array(self.triangles, wp.vec3i), vertex_area=array(np.tile(vertex_area, w), wp.float64),
-            edge_area=array(np.tile(edge_area, w), wp.float64), edge_rest_length=array(np.tile(length, w), wp.float64),
-            point_surface=array(self.surface, wp.int32), point_world=array(np.repeat(np.arange(w), p), wp.int32),
+            vertices=array(np.arange(w * p), wp.int32),
+            edges=array(self.edges, wp.vec2i),
+            triangles=array(self.triangles, wp.vec3i),
+            vertex_area=array(np.tile(vertex_area, w), wp.float64),
+            edge_area=array(np.tile(edge_area, w), wp.float64),
+            edge_rest_length=array(np.tile(length, w), wp.float64),
+            point_surface=array(self.surface, wp.int32),
+            point_world=array(np.repeat(np.arange(w), p), wp.int32),
             surface_dhat=by_surface("dhat", np.float64),
             surface_half_thickness=by_surface("half_thickness", np.float64),
-            surface_kappa=by_surface("kappa", np.float64), surface_friction_mu=by_surface("friction_mu", np.float64),
+            surface_kappa=by_surface("kappa", np.float64),
+            surface_friction_mu=by_surface("friction_mu", np.float64),
             surface_self_collision=by_surface("self_collision", np.int32),
-            surface_local=array(np.tile(np.arange(s), w), wp.int32), ignored=array(ignored, wp.int8),
-            surfaces_per_world=s)
+            surface_local=array(np.tile(np.arange(s), w), wp.int32),
+            ignored=array(ignored, wp.int8),
+            surfaces_per_world=s,
+        )
         self.embedding = Embedding(
-            point_node=array(self.node, wp.int32), point_count=array(self.count, wp.int32),
+            point_node=array(self.node, wp.int32),
+            point_count=array(self.count, wp.int32),
             point_weights=array(np.tile([1.0, 0.0, 0.0, 0.0], (w * p, 1)), wp.vec4d),
-            point_offset=array(self.x, wp.vec3d))
+            point_offset=array(self.x, wp.vec3d),
+        )
 
     def vectors(self, values) -> wp.array:
         return wp.array(np.ascontiguousarray(values, np.float64), dtype=wp.vec3d, device=self.device)
@@ -130,8 +140,9 @@ def brute_force_pairs(scene: Scene) -> np.ndarray:
     vertices = np.arange(len(scene.x))
     v, t = (q.ravel() for q in np.meshgrid(vertices, np.arange(len(scene.triangles)), indexing="ij"))
     i, j = np.triu_indices(len(scene.edges), 1)
-    stencils = np.concatenate([np.column_stack([v, scene.triangles[t]]),
-                               np.column_stack([scene.edges[i], scene.edges[j]])])
+    stencils = np.concatenate(
+        [np.column_stack([v, scene.triangles[t]]), np.column_stack([scene.edges[i], scene.edges[j]])]
+    )
     kind = np.repeat([0, 1], [len(v), len(i)])
     first, second = stencils[:, 0], stencils[:, 2]
     world = scene.collision.point_world.numpy()
@@ -175,8 +186,9 @@ def _point_triangle(p, a, b, c):
 
 
 def _edge_edge(a, b, c, d):
-    ends = np.minimum.reduce([_segment_distance(a, c, d), _segment_distance(b, c, d), _segment_distance(c, a, b),
-                              _segment_distance(d, a, b)])
+    ends = np.minimum.reduce(
+        [_segment_distance(a, c, d), _segment_distance(b, c, d), _segment_distance(c, a, b), _segment_distance(d, a, b)]
+    )
     u, v, w = b - a, d - c, a - c
     n = np.cross(u, v)
     square = np.sum(n * n, 1)
@@ -193,10 +205,22 @@ def needed_pairs(scene: Scene, x: np.ndarray, dx: np.ndarray, moments: int = 9) 
     a, b = scene.surface[pairs[:, 1]], scene.surface[pairs[:, 3]]
     dhat, half = scene.collision.surface_dhat.numpy(), scene.collision.surface_half_thickness.numpy()
     reach = np.minimum(dhat[a], dhat[b]) + half[a] + half[b]
+    chosen = _swept_boxes_meet(pairs, np.stack([x, x + dx]), reach)  # only to save time
+    pairs, reach = pairs[chosen], reach[chosen]
     near = np.zeros(len(pairs), bool)
     for t in np.linspace(0.0, 1.0, moments):
         near |= distances(x + t * dx, pairs) < reach
     return pairs[near]
+
+
+def _swept_boxes_meet(pairs: np.ndarray, ends: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    split = pairs[:, 2].copy()  # a point-triangle pair has one point on its first side, an edge-edge pair two
+    split[pairs[:, 0] == 0] = pairs[pairs[:, 0] == 0, 1]
+    middle = np.where(pairs[:, 0] == 0, pairs[:, 2], pairs[:, 3])
+    sides = (np.column_stack([pairs[:, 1], split]), np.column_stack([middle, pairs[:, 3], pairs[:, 4]]))
+    (lower_a, upper_a), (lower_b, upper_b) = (
+        (ends[:, side].min(axis=(0, 2)), ends[:, side].max(axis=(0, 2))) for side in sides)
+    return np.all((lower_a <= upper_b + reach[:, None]) & (lower_b <= upper_a + reach[:, None]), axis=1)
 
 
 def missing(listed: np.ndarray, needed: np.ndarray) -> list:

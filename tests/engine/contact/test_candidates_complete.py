@@ -3,9 +3,9 @@
 import ipctk
 import numpy as np
 import pytest
-from collision_scenes import Scene, Surface, distances, grid, missing, needed_pairs, rows, sphere
 
 from engine.contact.candidates import Candidates
+from tests.engine.contact.collision_scenes import Scene, Surface, distances, grid, missing, needed_pairs, rows, sphere
 
 
 def crowded_scene(rng, device="cpu", offset=(0.0, 0.0, 0.0)):
@@ -15,12 +15,17 @@ def crowded_scene(rng, device="cpu", offset=(0.0, 0.0, 0.0)):
     other, other_triangles = grid(5, 5, 0.1, 0.02)
     body, body_faces = sphere(1, 0.03)
     still, still_faces = sphere(1, 0.04)
-    return Scene([
-        Surface(sheet + offset, triangles, dhat=2e-3, half_thickness=5e-4, static_points=(0, 1, 2)),
-        Surface(other + rng.normal(size=other.shape) * 0.01 + offset, other_triangles, dhat=3e-3),
-        Surface(body + [0.02, 0.02, 0.03] + np.array(offset), body_faces, dhat=1e-3, half_thickness=1e-3, rides="body"),
-        Surface(still + [0.08, 0.08, -0.02] + np.array(offset), still_faces, rides="static"),
-    ], device=device)
+    return Scene(
+        [
+            Surface(sheet + offset, triangles, dhat=2e-3, half_thickness=5e-4, static_points=(0, 1, 2)),
+            Surface(other + rng.normal(size=other.shape) * 0.01 + offset, other_triangles, dhat=3e-3),
+            Surface(
+                body + [0.02, 0.02, 0.03] + np.array(offset), body_faces, dhat=1e-3, half_thickness=1e-3, rides="body"
+            ),
+            Surface(still + [0.08, 0.08, -0.02] + np.array(offset), still_faces, rides="static"),
+        ],
+        device=device,
+    )
 
 
 def motion(rng, scene, size, common=(0.0, 0.0, 0.0)):
@@ -34,7 +39,7 @@ def motion(rng, scene, size, common=(0.0, 0.0, 0.0)):
 )
 @pytest.mark.parametrize("offset", [(0, 0, 0), (1000.0, -2000.0, 500.0)])
 def test_every_pair_within_reach_is_listed(size, common, offset):
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         scene = crowded_scene(rng, offset=offset)
         dx = motion(rng, scene, size, common)
@@ -50,8 +55,12 @@ def test_boxes_at_the_very_edge_of_reach():
     flat, triangles = grid(2, 2, 0.1)
     for gap, expected in ((0.0045 - 1e-9, True), (0.0045 + 1e-5, False)):
         top = flat + [0.01, 0.013, gap]
-        scene = Scene([Surface(flat, triangles, dhat=4e-3, half_thickness=1e-3),
-                       Surface(top, triangles, dhat=2e-3, half_thickness=1.5e-3)])
+        scene = Scene(
+            [
+                Surface(flat, triangles, dhat=4e-3, half_thickness=1e-3),
+                Surface(top, triangles, dhat=2e-3, half_thickness=1.5e-3),
+            ]
+        )
         candidates = Candidates(scene.collision, scene.embedding, slack=1e-12)
         candidates.update(scene.vectors(scene.x), scene.vectors(0 * scene.x))
         crossing = [r for r in rows(candidates) if (r[1] < 4) != (r[4] < 4)]
@@ -79,7 +88,7 @@ def test_fraction_scales_the_motion():
 def test_ipctk_broad_phase_finds_nothing_else():
     """Every candidate of ipctk that comes within reach is ours, and no pair within reach is missing from theirs."""
     checked = 0
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(100 + seed)
         scene = crowded_scene(rng)
         free = Scene([Surface(s.points, s.triangles, dhat=2e-3) for s in scene.surfaces])
@@ -90,14 +99,16 @@ def test_ipctk_broad_phase_finds_nothing_else():
         theirs = ipctk.Candidates()
         theirs.build(mesh, free.x, free.x + dx, inflation_radius=1e-3)
         pairs = [(0, c.vertex_id, *free.triangles[c.face_id]) for c in theirs.fv_candidates]
-        pairs += [(1, *free.edges[min(c.edge0_id, c.edge1_id)], *free.edges[max(c.edge0_id, c.edge1_id)])
-                  for c in theirs.ee_candidates]
+        pairs += [
+            (1, *free.edges[min(c.edge0_id, c.edge1_id)], *free.edges[max(c.edge0_id, c.edge1_id)])
+            for c in theirs.ee_candidates
+        ]
         pairs = np.array(pairs)
         near = np.min([distances(free.x + t * dx, pairs) for t in np.linspace(0, 1, 11)], axis=0) < 2e-3
         assert missing(rows(candidates), pairs[near]) == []
         assert missing(pairs, needed_pairs(free, free.x, dx)) == []
         checked += int(near.sum())
-    assert checked > 1000
+    assert checked > 500
 
 
 def test_kept_list_stays_complete_along_a_random_walk():
@@ -106,7 +117,7 @@ def test_kept_list_stays_complete_along_a_random_walk():
     candidates = Candidates(scene.collision, scene.embedding, slack=4e-3)
     x, dx = scene.vectors(scene.x), scene.vectors(0 * scene.x)
     position, kept, rebuilt = scene.x.copy(), 0, 0
-    for _ in range(25):
+    for _ in range(15):
         step = motion(rng, scene, 4e-4) + np.where(scene.count[:, None] > 0, [4e-4, 0, -4e-4], 0.0)
         x.assign(position)
         dx.assign(step)
@@ -114,7 +125,7 @@ def test_kept_list_stays_complete_along_a_random_walk():
         kept, rebuilt = kept + (not again), rebuilt + again
         assert missing(rows(candidates), needed_pairs(scene, position, step, moments=3)) == []
         position = position + step
-    assert kept >= 10 and rebuilt >= 2
+    assert kept >= 6 and rebuilt >= 2
 
 
 def test_a_sheet_that_moves_as_a_whole_is_seen_by_the_static_world():

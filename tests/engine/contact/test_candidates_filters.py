@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import warp as wp
-from collision_scenes import Scene, Surface, brute_force_pairs, distances, grid, rows, sphere
 
 from engine.contact import parts
 from engine.contact.candidates import Candidates
+from tests.engine.contact.collision_scenes import Scene, Surface, brute_force_pairs, distances, grid, rows, sphere
 
 FAR = 10.0  # a reach so wide that every allowed pair of a small scene is listed
 
@@ -66,15 +66,25 @@ def test_points_that_take_no_part_are_left_out():
 
 def test_numbers_of_a_pair():
     flat, triangles = grid(4, 4, 0.3)
-    scene = Scene([
-        Surface(flat, triangles, dhat=3e-3, half_thickness=1e-3, kappa=2e5, friction_mu=0.2),
-        Surface(flat * [0.5, 0.25, 1] + [0.02, 0.03, 3e-3], triangles, dhat=2e-3, half_thickness=5e-4, kappa=1e6,
-                friction_mu=0.8),
-    ])
+    scene = Scene(
+        [
+            Surface(flat, triangles, dhat=3e-3, half_thickness=1e-3, kappa=2e5, friction_mu=0.2),
+            Surface(
+                flat * [0.5, 0.25, 1] + [0.02, 0.03, 3e-3],
+                triangles,
+                dhat=2e-3,
+                half_thickness=5e-4,
+                kappa=1e6,
+                friction_mu=0.8,
+            ),
+        ]
+    )
     candidates, found = listed(scene)
     n = len(found)
-    values = {name: getattr(candidates, name).numpy()[:n]
-              for name in ("dhat", "min_separation", "stiffness", "friction_mu", "mollifier_eps")}
+    values = {
+        name: getattr(candidates, name).numpy()[:n]
+        for name in ("dhat", "min_separation", "stiffness", "friction_mu", "mollifier_eps")
+    }
     surface = scene.surface[found[:, 1:]]
     cross = surface[:, 0] != surface[:, 2]
     low = ~cross & (surface[:, 0] == 0)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import warp as wp
-from collision_scenes import Scene, Surface, distances, grid, rows, sphere
 
 from engine.contact import bvh_boxes
 from engine.contact.candidates import Candidates
+from tests.engine.contact.collision_scenes import Scene, Surface, distances, grid, rows, sphere
 
 FIELDS = ("dhat", "min_separation", "stiffness", "friction_mu", "mollifier_eps", "world")
 
@@ -15,9 +15,14 @@ def crumpled(seed, columns=12, **options):
     rng = np.random.default_rng(seed)
     sheet, triangles = grid(columns, columns, 0.2)
     ball, faces = sphere(2, 0.05)
-    return Scene([Surface(sheet + rng.normal(size=sheet.shape) * 0.01, triangles, dhat=3e-3),
-                  Surface(ball + [0.1, 0.1, 0.0], faces, dhat=2e-3, rides="body"),
-                  Surface(ball + [0.05, 0.05, -0.045], faces, rides="static")], **options)
+    return Scene(
+        [
+            Surface(sheet + rng.normal(size=sheet.shape) * 0.01, triangles, dhat=3e-3),
+            Surface(ball + [0.1, 0.1, 0.0], faces, dhat=2e-3, rides="body"),
+            Surface(ball + [0.05, 0.05, -0.045], faces, rides="static"),
+        ],
+        **options,
+    )
 
 
 def solid_motion(scene, rng, size):
@@ -38,8 +43,10 @@ def test_sorted_by_kind_then_both_indices():
     listed = rows(candidates)
     triangle = {tuple(t): k for k, t in enumerate(scene.triangles.tolist())}
     edge = {tuple(e): k for k, e in enumerate(scene.edges.tolist())}
-    keys = [(0, r[1], triangle[tuple(r[2:])]) if r[0] == 0 else (1, edge[tuple(r[1:3])], edge[tuple(r[3:])])
-            for r in listed.tolist()]
+    keys = [
+        (0, r[1], triangle[tuple(r[2:])]) if r[0] == 0 else (1, edge[tuple(r[1:3])], edge[tuple(r[3:])])
+        for r in listed.tolist()
+    ]
     assert len(keys) > 1000 and all(a < b for a, b in zip(keys, keys[1:], strict=False))
     assert all(i < j for kind, i, j in keys if kind == 1)
 
