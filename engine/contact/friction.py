@@ -30,6 +30,7 @@ def lag_kernel(
     normal_out: wp.array(dtype=wp.vec3d),
     force_out: wp.array(dtype=wp.float64),
     world_out: wp.array(dtype=int),
+    first_side_out: wp.array(dtype=int),
     count_out: wp.array(dtype=int),
 ):
     """force = friction_mu * normal force [N]; contacts without friction are left out."""
@@ -56,6 +57,7 @@ def lag_kernel(
                 normal_out[at] = r / distance
                 force_out[at] = c.friction_mu[i] * force
                 world_out[at] = c.world[i]
+                first_side_out[at] = 1 + c.kind[i]
         k += stride
 
 
@@ -146,7 +148,7 @@ class Friction:
             lag_kernel,
             self.stride,
             [c, x, active, active_count, self.stride],
-            [b.points, b.weights, self.normal, self.force, self.world, b.count],
+            [b.points, b.weights, self.normal, self.force, self.world, b.first_side, b.count],
             device=self.device,
         )
 

@@ -120,6 +120,7 @@ def derivatives_kernel(
     block_out: wp.array(dtype=wp.mat33d),
     gradient_out: wp.array2d(dtype=wp.vec3d),
     force_out: wp.array(dtype=wp.float64),
+    first_side_out: wp.array(dtype=int),
 ):
     k = wp.tid()
     while k < active_count[0]:
@@ -147,6 +148,7 @@ def derivatives_kernel(
         weights_out[k] = w
         block_out[k] = wp.outer(n, n) * curvature
         force_out[k] = -slope
+        first_side_out[k] = 1 + c.kind[i]
         for a in range(4):
             gradient_out[k, a] = n * (slope * w[a])
         if eps > wp.float64(0.0) and cross < eps:

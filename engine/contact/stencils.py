@@ -89,6 +89,7 @@ def fold_kernel(
     points: wp.array(dtype=wp.vec4i),
     weights: wp.array(dtype=wp.vec4d),
     block: wp.array(dtype=wp.mat33d),
+    first_side: wp.array(dtype=int),
     r: Riders,
     m: MatrixTarget,
     stride: int,
@@ -103,6 +104,7 @@ def fold_kernel(
     while c < count[0]:
         nodes = entry_nodes()
         coefs = entry_weights()
+        sides = entry_nodes()
         n = int(0)
         p = points[c]
         w = weights[c]
@@ -122,6 +124,9 @@ def fold_kernel(
                             n = n + 1
                             nodes[at] = node
                             coefs[at] = wp.float64(0.0)
+                            sides[at] = int(0)
+                            if a >= first_side[c]:
+                                sides[at] = int(1)
                         coefs[at] = coefs[at] + w[a] * pw[k]
         b = block[c]
         inside = int(1)
@@ -136,6 +141,8 @@ def fold_kernel(
                     wp.atomic_add(m.values, slot, b * (coefs[i] * coefs[j]))
         else:
             at = wp.atomic_add(free_count, 0, 1)
+            # A band or body block may take the pairs of one side only: dropping some off-diagonal blocks of a positive
+            # semi-definite stencil and keeping others would make the preconditioner indefinite.
             entries_out[at] = n
             free_block_out[at] = b
             for i in range(n):
@@ -152,7 +159,7 @@ def fold_kernel(
                             wp.atomic_add(m.body_extra, bi, (ni - first) * 4 + nj - first, pair)
                     elif ni == nj:
                         wp.atomic_add(m.extra, ni, pair)
-                    elif m.component_of[ni] >= 0 and m.component_of[nj] == m.component_of[ni]:
+                    elif sides[i] == sides[j] and m.component_of[ni] >= 0 and m.component_of[nj] == m.component_of[ni]:
                         comp = m.component_of[ni]
                         d = m.position_of[ni] - m.position_of[nj]
                         if d > 0 and d < m.width[comp]:
@@ -171,6 +178,7 @@ class StencilBlocks:
         self.weights = zeros(capacity, wp.vec4d)
         self.block = zeros(capacity, wp.mat33d)
         self.gradient = zeros((capacity, 4), wp.vec3d)
+        self.first_side = zeros(capacity, int)  # corners on the first side: 1 point-triangle, 2 edge-edge
         self.free_count = zeros(1, int)
         self.entries = zeros(capacity, int)
         self.node = zeros((capacity, MAX_ENTRIES), int)
@@ -192,7 +200,7 @@ class StencilBlocks:
         wp.launch(
             fold_kernel,
             self.stride,
-            [self.count, self.points, self.weights, self.block, riders, target, self.stride],
+            [self.count, self.points, self.weights, self.block, self.first_side, riders, target, self.stride],
             [self.free_count, self.entries, self.node, self.coefficient, self.free_block],
             device=self.device,
         )

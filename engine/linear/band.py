@@ -98,6 +98,7 @@ def solve_kernel(
     order: wp.array(dtype=int),
     band: wp.array(dtype=wp.mat33d),
     inverse_diagonal: wp.array(dtype=wp.mat33d),
+    node_free: wp.array(dtype=int),
     r: wp.array(dtype=wp.vec3d),
     y: wp.array(dtype=wp.vec3d),
     z_out: wp.array(dtype=wp.vec3d),
@@ -107,6 +108,8 @@ def solve_kernel(
     w = width[c]
     o = storage[c]
     f = first[c]
+    if node_free[order[f]] == 0:  # a component's nodes are free together: its world has converged
+        return
     for j in range(n):
         y[f + j] = r[order[f + j]]
     for j in range(n):
@@ -184,7 +187,7 @@ class BandFactor:
             device=self.device,
         )
 
-    def launch_apply(self, r, z) -> None:
+    def launch_apply(self, r, z, node_free) -> None:
         """z on the components' nodes; other nodes are left as they are."""
         if not self.available:
             return
@@ -199,6 +202,7 @@ class BandFactor:
                 self.order,
                 self.band,
                 self.inverse_diagonal,
+                node_free,
                 r,
                 self.y,
             ],

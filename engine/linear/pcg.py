@@ -20,6 +20,7 @@ class WorldScalars:
     rz_initial: wp.array(dtype=wp.float64)
     p_ap: wp.array(dtype=wp.float64)
     running: wp.array(dtype=int)
+    broken: wp.array(dtype=int)  # the preconditioner or the matrix was not positive definite
 
 
 @wp.kernel
@@ -60,9 +61,12 @@ def begin_kernel(s: WorldScalars, iterations: wp.array(dtype=int), condition: wp
         s.rz_next[w] = wp.float64(0.0)
         s.p_ap[w] = wp.float64(0.0)
         s.running[w] = 0
+        s.broken[w] = 0
         if s.rz[w] > wp.float64(0.0):
             s.running[w] = 1
             condition[0] = 1
+        elif s.rz[w] != wp.float64(0.0):  # negative or not a number
+            s.broken[w] = 1
 
 
 @wp.kernel
@@ -112,14 +116,18 @@ def finish_kernel(
     condition: wp.array(dtype=int),
     total: wp.array(dtype=int),
 ):
-    """One thread: roll the scalars over; a world stops at |r|_M^-1 <= tolerance * |r_0|_M^-1 or on loss of definiteness."""
+    """One thread: roll the scalars over; a world stops at |r|_M^-1 <= tolerance * |r_0|_M^-1, or broken on
+    loss of definiteness."""
     tol2 = tolerance[0] * tolerance[0]
     iterations[0] = iterations[0] + 1
     total[0] = total[0] + 1
     go = int(0)
     for w in range(s.rz.shape[0]):
         if s.running[w] == 1:
-            if s.p_ap[w] <= wp.float64(0.0) or s.rz_next[w] <= tol2 * s.rz_initial[w]:
+            if not s.p_ap[w] > wp.float64(0.0) or not s.rz_next[w] >= wp.float64(0.0):
+                s.running[w] = 0
+                s.broken[w] = 1
+            elif s.rz_next[w] <= tol2 * s.rz_initial[w]:
                 s.running[w] = 0
             else:
                 go = 1
@@ -145,6 +153,7 @@ class ConjugateGradients:
         for name in ("rz", "rz_next", "rz_initial", "p_ap"):
             setattr(scalars, name, wp.zeros(w, dtype=wp.float64, device=device))
         scalars.running = wp.zeros(w, dtype=int, device=device)
+        scalars.broken = wp.zeros(w, dtype=int, device=device)
         self.scalars = scalars
         self.iterations = wp.zeros(1, dtype=int, device=device)
         self.condition = wp.zeros(1, dtype=int, device=device)

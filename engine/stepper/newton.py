@@ -35,6 +35,7 @@ class Newton:
         stages.add("linearise", s.linearise)
         stages.add("factor", s.factor)
         stages.add("solve", s.solve)
+        stages.add("solve plain", s.solve_plain)
         stages.add("update", s.measure_update)
         stages.add("bound", s.bound_step)
         stages.add("energy", s.evaluate_current)
@@ -114,7 +115,7 @@ class Newton:
         while True:
             run("detect")
             run("linearise")
-            self._solve()
+            self._solve(report)
             run("update")
             if self._update_candidates(report):
                 run("detect")
@@ -130,7 +131,7 @@ class Newton:
             if s.remaining.numpy()[0] == 0:
                 return
 
-    def _solve(self) -> None:
+    def _solve(self, report: StepReport) -> None:
         s = self.system
         if self.options.linear_solver == "direct":
             started = time.perf_counter()
@@ -140,6 +141,9 @@ class Newton:
             return
         self.stages.run("factor")
         self.stages.run("solve")
+        if s.use_band and s.cg.scalars.broken.numpy().any():
+            self.stages.run("solve plain")
+            report.linear_solver = "pcg (band factor broke down)"
 
     def _update_candidates(self, report: StepReport) -> bool:
         """Make the pair list valid for the motion points + points_dx; True when it was rebuilt."""
@@ -162,7 +166,7 @@ class Newton:
         old = s.friction
         s.size_contact()
         new = s.friction
-        for name in ("points", "weights"):
+        for name in ("points", "weights", "first_side"):
             wp.copy(getattr(new.blocks, name), getattr(old.blocks, name), count=int(kept))
         for name in ("normal", "force", "world"):
             wp.copy(getattr(new, name), getattr(old, name), count=int(kept))

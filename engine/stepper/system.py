@@ -222,7 +222,7 @@ class System:
             narrow.derivatives_kernel,
             self.stride,
             [self.list, self.points, self.active, self.active_count, self.stride],
-            [c.points, c.weights, c.block, c.gradient, self.normal_force],
+            [c.points, c.weights, c.block, c.gradient, self.normal_force, c.first_side],
             device=self.device,
         )
         self.friction.launch_derivatives(self.inputs)
@@ -257,10 +257,18 @@ class System:
     def precondition(self, r, z) -> None:
         self.jacobi.launch_apply(r, z, self.node_free)
         if self.use_band:
-            self.band.launch_apply(r, z)
+            self.band.launch_apply(r, z, self.node_free)
 
     def solve(self) -> None:
         self.cg.launch(self.assembly.gradient, self.node_free, self.multiply, self.precondition)
+
+    def solve_plain(self) -> None:
+        """Fallback when the band factor broke down: block Jacobi alone."""
+
+        def precondition(r, z):
+            self.jacobi.launch_apply(r, z, self.node_free)
+
+        self.cg.launch(self.assembly.gradient, self.node_free, self.multiply, precondition)
 
     def measure_update(self) -> None:
         w = self.worlds
@@ -345,7 +353,7 @@ class System:
             worlds.converge_kernel,
             1,
             [w, self.tolerance, wp.float64(self.options.contact_tolerance), self.force_floor]
-            + [self.options.newton_max_iterations, self.remaining],
+            + [self.cg.scalars.broken, self.options.newton_max_iterations, self.remaining],
             device=self.device,
         )
 

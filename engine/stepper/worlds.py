@@ -159,6 +159,7 @@ def converge_kernel(
     tolerance: wp.array(dtype=wp.float64),
     contact_tolerance: wp.float64,
     force_floor: wp.array(dtype=wp.float64),
+    solver_broken: wp.array(dtype=int),
     max_iterations: int,
     remaining: wp.array(dtype=int),
 ):
@@ -172,6 +173,8 @@ def converge_kernel(
         if s.active[w] == 1:
             s.iterations[w] = s.iterations[w] + 1
             settled = s.force_change[w] <= contact_tolerance * (s.contact_force[w] + force_floor[w])
+            if solver_broken[w] == 1:
+                settled = False
             if (s.update[w] <= tolerance[0] and settled) or s.stalled[w] == 1 or s.iterations[w] >= max_iterations:
                 s.active[w] = 0
             else:

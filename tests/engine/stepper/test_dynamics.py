@@ -33,7 +33,9 @@ def free_model(kind: str, gravity=(0, 0, 0)):
 
 @pytest.mark.parametrize("kind", ["body", "shell", "solid"])
 def test_linear_momentum_of_free_flight(kind, device):
-    engine = Engine(free_model(kind, gravity=(0, 0, -9.81)), Options(dt=0.01, newton_tolerance=1e-8, linear_tolerance=1e-8))
+    engine = Engine(
+        free_model(kind, gravity=(0, 0, -9.81)), Options(dt=0.01, newton_tolerance=1e-8, linear_tolerance=1e-8)
+    )
     spin(engine, omega=(1.0, -2.0, 0.5), velocity=(0.3, 0.1, 2.0))
     mass = linear_momentum(engine)[2] / 2.0
     start = linear_momentum(engine)
@@ -82,15 +84,15 @@ def test_pendulum_period():
     centre = rotation @ np.array([0, 0, -length / 2])
     block(builder, "rod", size=(width, width, length), at=centre, rotation=rotation)
     builder.add_joint("pivot", "revolute", None, "rod", anchor=(0, 0, 0), axis=(0, 1, 0))
-    engine = Engine(builder.finalize(), Options(dt=0.01, integrator="bdf2", newton_tolerance=1e-5, linear_tolerance=1e-6))
+    engine = Engine(
+        builder.finalize(), Options(dt=0.01, integrator="bdf2", newton_tolerance=1e-5, linear_tolerance=1e-6)
+    )
     swing = []
     for _ in range(200):
         engine.step()
         swing.append(engine.body_transform("rod")[0, 3])
     swing = np.array(swing)
-    crossings = [
-        k + swing[k] / (swing[k] - swing[k + 1]) for k in range(len(swing) - 1) if swing[k] * swing[k + 1] < 0
-    ]
+    crossings = [k + swing[k] / (swing[k] - swing[k + 1]) for k in range(len(swing) - 1) if swing[k] * swing[k + 1] < 0]
     period = 2 * 0.01 * np.mean(np.diff(crossings))
     inertia = (length**2 + width**2) / 12 + (length / 2) ** 2
     expected = 2 * np.pi * np.sqrt(inertia / (9.81 * length / 2)) * (1 + angle**2 / 16)
@@ -120,7 +122,9 @@ def test_energy_does_not_rise_in_a_falling_sheet():
     builder.add_shell("sheet", vertices + (0, 0, 5e-3), triangles, SOFT_SHEET, ContactMaterial(friction_mu=0.0))
     ground = np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]) + (0.013, 0.007, 0)
     builder.add_static("ground", ground, np.array([[0, 1, 2], [0, 2, 3]]), ContactMaterial(friction_mu=0.0))
-    engine = Engine(builder.finalize(), Options(dt=0.01, newton_tolerance=1e-7, contact_tolerance=1e-6, linear_tolerance=1e-8))
+    engine = Engine(
+        builder.finalize(), Options(dt=0.01, newton_tolerance=1e-7, contact_tolerance=1e-6, linear_tolerance=1e-8)
+    )
     engine.step()
     previous = total_energy(engine)
     scale = abs(previous)

@@ -111,9 +111,7 @@ def test_uniaxial_stretch_follows_the_stvk_curve():
     builder = ModelBuilder(gravity=(0, 0, 0))
     material = ShellMaterial(young=young, poisson=0.0, thickness=thickness, density=1000.0, damping=50.0)
     start = vertices * (stretch, 1, 1)
-    builder.add_shell(
-        "strip", start, triangles, material, ContactMaterial(), rest_vertices=vertices, pinned=left
-    )
+    builder.add_shell("strip", start, triangles, material, ContactMaterial(), rest_vertices=vertices, pinned=left)
     block(builder, "grip", size=(0.01, 0.03, 0.01), at=start[right].mean(0) + (0.02, 0, 0), driven=True, gravity=False)
     builder.attach("strip", np.flatnonzero(right), "grip")
     engine = Engine(builder.finalize(), Options(dt=0.02, newton_tolerance=1e-6, linear_tolerance=1e-8))

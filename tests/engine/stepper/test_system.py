@@ -21,7 +21,9 @@ def crowded_engine(**options) -> Engine:
     block(builder, size=(0.025, 0.02, 0.01), at=(0.001, 0.002, 0.0142), rotation=tilt, contact=contact)
     sheet, triangles = shapes.grid_mesh(0.05, 0.05, 5, 5)
     builder.add_shell("lower", sheet + (0.002, 0.001, 0.0215), triangles, SOFT_SHEET, contact)
-    builder.add_shell("upper", sheet @ rotation_about((0, 0, 1), 0.3).T + (0, 0, 0.0229), triangles, SOFT_SHEET, contact)
+    builder.add_shell(
+        "upper", sheet @ rotation_about((0, 0, 1), 0.3).T + (0, 0, 0.0229), triangles, SOFT_SHEET, contact
+    )
     block(builder, "hand", size=(0.01, 0.01, 0.01), at=(0.05, 0, 0.04), driven=True, force_limit=5.0, contact=contact)
     block(builder, "finger", size=(0.01, 0.01, 0.01), at=(0.07, 0, 0.04), contact=contact)
     builder.add_joint("hinge", "revolute", "hand", "finger", anchor=(0.06, 0, 0.04), axis=(0, 1, 0))
@@ -111,7 +113,9 @@ def test_operator_is_the_matrix_and_the_matrix_is_positive_definite(crowded):
     p = np.random.default_rng(2).normal(size=(s.model.num_nodes, 3))
     s.cg.p.assign(p)
     s.multiply(s.cg.p, s.cg.ap)
-    assert np.allclose(s.cg.ap.numpy().ravel(), matrix @ p.ravel(), rtol=1e-10, atol=1e-10 * np.abs(matrix @ p.ravel()).max())
+    assert np.allclose(
+        s.cg.ap.numpy().ravel(), matrix @ p.ravel(), rtol=1e-10, atol=1e-10 * np.abs(matrix @ p.ravel()).max()
+    )
     crowded.set_state(state)
 
 
@@ -119,7 +123,7 @@ def test_operator_is_the_matrix_and_the_matrix_is_positive_definite(crowded):
 def test_solvers_agree(solver):
     engine = crowded_engine(linear_solver=solver)
     s = linearised(engine, 2e-6)
-    engine.newton._solve()
+    engine.newton._solve(engine.report)
     expected = np.linalg.solve(full_matrix(s), -s.assembly.gradient.numpy().ravel())
     dx = s.cg.x.numpy().ravel()
     assert np.abs(dx - expected).max() < 1e-6 * np.abs(expected).max()
