@@ -28,7 +28,6 @@ class _Scene:
     first_point: np.ndarray  # of each surface, int (S,)
     positions: np.ndarray  # [m], float64 (P, 3)
     carrier: np.ndarray  # what moves a point, int (P,)
-    num_bodies: int
     surface: np.ndarray  # int (P,)
     half_thickness: np.ndarray  # [m], float64 (S,)
     dhat: np.ndarray  # [m], float64 (S,)
@@ -41,7 +40,7 @@ class _Scene:
         """bool (k,) for pairs of elements given by their point ids (k, i) and (k, j)."""
         shared = (first[:, :, None] == second[:, None, :]).any(axis=(1, 2))
         owner = self.carrier[np.hstack([first, second])]
-        together = (owner == owner[:, :1]).all(axis=1) & (owner[:, 0] < self.num_bodies)
+        together = (owner == owner[:, :1]).all(axis=1)  # one body, or nothing: free points have a node each
         return ~shared & ~together & ~self.silent[self.surface[first[:, 0]], self.surface[second[:, 0]]]
 
     def sliver(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -78,7 +77,7 @@ def _gather(builder) -> _Scene:
     silent |= np.diag([not part.contact.self_collision for part in parts])
     return _Scene(
         parts, np.array([layout.mesh_points[part.name].start for part in parts]), positions, layout.carrier_key(),
-        len(bodies), surfaces.point_surface, np.array([part.contact.half_thickness for part in parts]),
+        surfaces.point_surface, np.array([part.contact.half_thickness for part in parts]),
         np.array([part.contact.dhat for part in parts]), silent, surfaces.vertices, surfaces.edges, surfaces.triangles,
     )  # fmt: skip
 

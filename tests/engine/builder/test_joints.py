@@ -121,6 +121,8 @@ def test_drive_and_limits_reach_the_energy(gripper):
     hinge = gripper.joints["hinge"]
     assert hinge.parent == -1 and (hinge.lower, hinge.upper) == (-1.0, None)
     assert hinge.coordinate.lower.numpy()[0] == -1.0 and np.isposinf(hinge.coordinate.upper.numpy()[0])
+    assert np.isclose(hinge.coordinate.limit_stiffness.numpy()[0], STIFFNESS * 0.25 * (0.1**2 + 0.01**2 + 0.1**2))
+    assert energy.limit_stiffness.numpy()[row] == STIFFNESS
     assert gripper.joints["ball"].coordinate is None and gripper.joints["ball"].element == -1
 
 

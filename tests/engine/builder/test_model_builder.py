@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine import ContactMaterial, ModelBuilder, ShellMaterial, SolidMaterial
-from engine.mesh import shapes, topology
+from engine.mesh import mass, shapes, topology
 from engine.mesh.checks import MeshError
 from tests.engine.builder.builder_scenes import host_points, mixed_scene, pose, turn
 
@@ -88,6 +88,18 @@ def test_box_body_has_the_exact_mass_matrix():
     assert np.isclose(_energy(model, "orthogonality").num_elements, 1)
 
 
+def test_vertices_of_a_body_far_from_its_mesh_origin():
+    b = ModelBuilder()
+    v, t = shapes.box_surface((0.1, 0.2, 0.3))
+    where = pose(1.0, 2.0, 3.0, turn((1, 2, 3), 0.7))
+    b.add_body("box", v + [5.0, -1.0, 2.0], t, density=500.0, transform=where)
+    model = b.finalize()
+    expected = (v + [5.0, -1.0, 2.0]) @ where[:3, :3].T + where[:3, 3]
+    assert np.allclose(host_points(model)[model.meshes["box"].points], expected, atol=1e-14)
+    assert np.allclose(model.node_start.numpy()[0], expected.mean(axis=0))
+    assert np.allclose(np.linalg.inv(model.bodies["box"].com_from_mesh)[:3, 3], [5.0, -1.0, 2.0])
+
+
 def test_declared_mass_and_inertia_of_an_open_surface():
     b = ModelBuilder()
     v, t = shapes.box_surface((0.1, 0.1, 0.1))
@@ -128,6 +140,10 @@ def test_energies_and_their_elements(model):
     assert counts["orthogonality"] == 2 and counts["drive"] == 1
     drive = _energy(model, "drive")
     assert drive.stencils_host.tolist() == [[0, 1, 2, 3]] and drive.force_limit.numpy().tolist() == [20.0]
+    body = model.body_mass.numpy()[0]  # the drive measures mean squared displacement over body and riders
+    assert np.allclose(drive.metric.numpy()[0], body / body[0, 0]) and drive.metric.numpy()[0, 0, 0] == 1.0
+    volumes = [6e-6, mass.polyhedron_moments(model.meshes["ball"].rest, model.meshes["ball"].triangles)[0, 0]]
+    assert np.allclose(_energy(model, "orthogonality").stiffness.numpy(), 1e8 * np.array(volumes))
 
 
 def test_elements_that_cannot_deform_are_left_out():

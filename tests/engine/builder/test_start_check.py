@@ -95,6 +95,13 @@ def test_what_never_touches_may_overlap():
     b.finalize()
 
 
+def test_a_body_may_overlap_itself():
+    v, t = BOX
+    b = ModelBuilder()
+    b.add_body("bracket", np.vstack([v, v + [0.03, 0.02, 0.04]]), np.vstack([t, t + len(v)]), mass=1.0)
+    b.finalize()
+
+
 def test_glued_vertices_do_not_count_as_touching():
     b = ModelBuilder()
     b.add_body("plate", *BOX, mass=1.0)

@@ -54,6 +54,17 @@ def test_far_from_the_origin_rounding_stays_relative_to_the_shape():
     assert np.isclose(mass.polyhedron_moments(vertices + 100.0, triangles)[0, 0], 1e-6, rtol=1e-9)
 
 
+def test_moments_of_a_lopsided_tetrahedron():
+    """int X = V (a + b + c + d) / 4, int X X^T = V/20 (sum x_i x_i^T + s s^T): nothing cancels by symmetry."""
+    corners = np.array([[0.1, 0.2, 0.3], [1.1, 0.1, 0.2], [0.3, 1.4, 0.1], [0.2, 0.5, 2.0]])
+    faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    volume, total = np.linalg.det(corners[1:] - corners[0]) / 6.0, corners.sum(axis=0)
+    moments = mass.polyhedron_moments(corners, faces)
+    assert np.isclose(moments[0, 0], volume)
+    assert np.allclose(moments[0, 1:], volume * total / 4.0)
+    assert np.allclose(moments[1:, 1:], volume / 20.0 * (corners.T @ corners + np.outer(total, total)))
+
+
 def test_inside_out_is_negative():
     vertices, triangles = shapes.box_surface()
     assert np.allclose(
