@@ -213,6 +213,8 @@ class Engine:
     def _refresh_points(self) -> None:
         system = self.newton.system
         system.map.launch_positions(self.state.x, system.points)
+        if system.has_contact:
+            system.candidates.invalidate()  # the kept list belongs to another state
 
     def _mesh(self, name: str):
         if name not in self.model.meshes:

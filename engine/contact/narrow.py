@@ -198,10 +198,12 @@ def near_kernel(
     i = wp.tid()
     while i < c.count[0]:
         p = c.points[i]
-        d0 = wp.length(dx[p[0]])
-        d1 = wp.length(dx[p[1]])
-        d2 = wp.length(dx[p[2]])
-        d3 = wp.length(dx[p[3]])
+        # only relative motion closes a gap: a sheet that flies as a whole keeps its list short
+        mean = (dx[p[0]] + dx[p[1]] + dx[p[2]] + dx[p[3]]) * wp.float64(0.25)
+        d0 = wp.length(dx[p[0]] - mean)
+        d1 = wp.length(dx[p[1]] - mean)
+        d2 = wp.length(dx[p[2]] - mean)
+        d3 = wp.length(dx[p[3]] - mean)
         reach = wp.float64(0.0)
         if c.kind[i] == 0:
             reach = d0 + wp.max(d1, wp.max(d2, d3))
@@ -256,22 +258,23 @@ def step_bound_kernel(
     stride: int,
     world_bound_out: wp.array(dtype=wp.float64),
 ):
+    """A pair may lose the share `conservative` of its gap, a far one of dhat: so a pair that limits the step comes
+    within dhat, every valid candidate list holds it, and the bound does not depend on which list was kept."""
     k = wp.tid()
     while k < near_count[0]:
         i = near[k]
         p = c.points[i]
+        x0 = x[p[0]]
+        x1 = x[p[1]]
+        x2 = x[p[2]]
+        x3 = x[p[3]]
+        w = closest_weights(c.kind[i], x0, x1, x2, x3)
+        gap = wp.length(weighted_difference(w, x0, x1, x2, x3)) - c.min_separation[i]
+        share = conservative
+        if gap > c.dhat[i]:
+            share = wp.float64(1.0) - (wp.float64(1.0) - conservative) * c.dhat[i] / gap
         toi = additive_ccd(
-            c.kind[i],
-            x[p[0]],
-            x[p[1]],
-            x[p[2]],
-            x[p[3]],
-            dx[p[0]],
-            dx[p[1]],
-            dx[p[2]],
-            dx[p[3]],
-            c.min_separation[i],
-            conservative,
+            c.kind[i], x0, x1, x2, x3, dx[p[0]], dx[p[1]], dx[p[2]], dx[p[3]], c.min_separation[i], share
         )
         wp.atomic_min(world_bound_out, c.world[i], toi)
         k += stride

@@ -13,6 +13,7 @@ import warp as wp
 wp.set_module_options({"enable_backward": False})
 
 STIFFNESS_RATIO = 1e3  # drive stiffness over mass / h^2
+LIMIT_TRAVEL = 1e-4  # [m] distance behind its target at which a limited drive pulls with its whole force, at most
 REACHED = 1e-7  # [m] root mean square distance at which an unlimited drive counts as satisfied
 MAX_ROUNDS = 4  # multiplier updates of a blocked drive in one step
 
@@ -105,9 +106,11 @@ class DriveControl:
         if self.energy is None:
             return
         mass = np.tile([b.mass for b in self.infos], model.num_worlds)
-        self.base_stiffness = STIFFNESS_RATIO * mass / step_size**2
+        limit = self.energy.force_limit.numpy()
+        self.limited = np.isfinite(limit)
+        soft = STIFFNESS_RATIO * mass / step_size**2
+        self.base_stiffness = np.where(self.limited, np.maximum(soft, np.where(self.limited, limit, 0.0) / LIMIT_TRAVEL), soft)
         self.gap = wp.zeros(self.energy.num_elements, dtype=wp.float64, device=self.device)
-        self.limited = np.isfinite(self.energy.force_limit.numpy())
 
     def node_targets(self, body_transform: np.ndarray) -> np.ndarray:
         """(W, D, 4, 4) mesh poses -> (W*D, 4, 3) targets of origin and columns."""

@@ -17,8 +17,12 @@ def pressed_sheet(worlds: int = 1, device: str = "cpu") -> Engine:
     add_ground(builder, friction_mu=0.4)
     vertices, triangles = shapes.grid_mesh(0.08, 0.06, 8, 6)
     start = vertices + (0, 0, 1.2e-3)
-    builder.add_shell("sheet", start, triangles, SOFT_SHEET, contact, velocity=np.tile([0.3, 0.1, 0.0], (len(start), 1)))
-    block(builder, "press", size=(0.03, 0.03, 0.01), at=(0.01, 0, 0.0085), driven=True, force_limit=3.0, contact=contact)
+    builder.add_shell(
+        "sheet", start, triangles, SOFT_SHEET, contact, velocity=np.tile([0.3, 0.1, 0.0], (len(start), 1))
+    )
+    block(
+        builder, "press", size=(0.03, 0.03, 0.01), at=(0.01, 0, 0.0085), driven=True, force_limit=3.0, contact=contact
+    )
     return Engine(builder.finalize(worlds, device), Options(dt=0.01, newton_tolerance=1e-3))
 
 
@@ -120,7 +124,9 @@ def test_errors_name_what_is_wrong(tmp_path):
     engine = pressed_sheet()
     control = engine.control()
     control.body_transform = control.body_transform[:, :0]
-    with pytest.raises(ValueError, match=r"body_transform has shape \(1, 0, 4, 4\); this model needs \(1, 1, 4, 4\).*press"):
+    with pytest.raises(
+        ValueError, match=r"body_transform has shape \(1, 0, 4, 4\); this model needs \(1, 1, 4, 4\).*press"
+    ):
         engine.step(control)
     control = engine.control()
     control.body_transform[0, 0, 0, 3] = np.nan
