@@ -59,13 +59,14 @@ def test_sign_of_the_coordinate(kind, place):
 
 @pytest.mark.parametrize("kind, place", CASES)
 def test_spring_pulls_to_its_target_within_the_limit(device, kind, place):
-    energy = coordinate(kind, 3, device, stiffness=100.0, target=[0.5, 0.5, -0.1], force_limit=[np.inf, 5.0, 5.0])
-    x = np.stack([place(0.2)] * 3)
+    law = dict(stiffness=100.0, target=[0.5, 0.5, -0.1], force_limit=[np.inf, 5.0, 5.0])
+    energy = coordinate(kind, 3, device, offset=0.3, **law)
+    x = np.stack([place(0.5)] * 3)  # q = 0.2
     probe = Probe(energy, x)
     assert probe.value(x) == pytest.approx([0.5 * 100 * 0.09, 5 * 0.3 - 25 / 200, 5 * 0.3 - 25 / 200])
     assert energy.force_host(x.reshape(-1, 3)) == pytest.approx([30.0, 5.0, -5.0])
     # the gradient on the child's point is minus the pull along the motion
-    along = [1.0, 0.0, 0.0] if kind is SlideCoordinate else [-np.sin(0.2), np.cos(0.2), 0.0]
+    along = [1.0, 0.0, 0.0] if kind is SlideCoordinate else [-np.sin(0.5), np.cos(0.5), 0.0]
     child = 0 if kind is SlideCoordinate else 3
     assert probe.gradient(x)[:, child] @ along == pytest.approx([-30.0, -5.0, 5.0])
     energy.target.assign(np.array([0.2, 0.2, 0.2]))
@@ -86,7 +87,7 @@ def test_limits_act_beyond_them_only(device, kind, place):
 
 @pytest.mark.parametrize("kind, place", CASES)
 def test_damping_opposes_the_motion_of_the_step(device, kind, place):
-    energy = coordinate(kind, 1, device, damping=2.0)
+    energy = coordinate(kind, 1, device, damping=2.0, offset=0.7)
     start, x = place(0.1)[None], place(0.13)[None]
     probe = Probe(energy, start, step_size=0.01)
     assert probe.value(x) == pytest.approx([2.0 / 0.02 * 0.03**2])
@@ -151,15 +152,17 @@ def sweep(kind, rng, scale):
         x[:, 0, 1:] = 0.3 * scale[:, None] * rng.standard_normal((count, 2))
         stretch = 1.0
     else:
-        q = rng.uniform(-2.5, 2.5, count)
+        q = rng.uniform(-2.0, 2.0, count)
         x = np.stack([turned(a) - [1.0, 2.0, 3.0] for a in q]) * scale[:, None, None]
-        q, stretch = q, 1.0 / scale
+        stretch = 1.0 / scale
     x = x @ turn.transpose(0, 2, 1)
     start = x + 0.02 * scale[:, None, None] * rng.standard_normal(x.shape)
     unit = scale * stretch  # size of q
+    offset = 0.3 * unit * rng.standard_normal(count)
+    q = q - offset
     stiffness = 10.0 ** rng.uniform(1, 4, count)
     law = dict(
-        offset=np.zeros(count),
+        offset=offset,
         stiffness=stiffness,
         damping=stiffness * 0.01,
         target=q - unit * rng.choice([-0.3, 0.3], count),
