@@ -124,7 +124,8 @@ class Solid(Placed):
     look: Look = look_setting(color=(0.85, 0.55, 0.5), finish="gel")
 
 
-_PAD_CONTACT = {"dhat": 1e-4, "kappa": 1e5, "friction_mu": 1.0, "self_collision": False}
+# kappa: at 1e5 a 1 mm press leaves 1.4 % of dhat, at 1e6 17 %, for the same number of Newton iterations.
+_PAD_CONTACT = {"dhat": 1e-4, "kappa": 1e6, "friction_mu": 1.0, "self_collision": False}
 _PAD_LOOK = {"color": (0.62, 0.72, 0.75), "finish": "gel", "smooth": True}
 
 
