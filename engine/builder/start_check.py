@@ -91,6 +91,8 @@ def _pairs(scene: _Scene, first: np.ndarray, second: np.ndarray, with_thickness:
 
     tree = proximity.BoxTree(*proximity.boxes(scene.positions, second, margin(second)))
     pairs = tree.overlaps(*proximity.boxes(scene.positions, first, margin(first)))
+    if first is second:
+        pairs = pairs[pairs[:, 0] < pairs[:, 1]]  # each pair once
     one, two = first[pairs[:, 0]], second[pairs[:, 1]]
     keep = scene.may_touch(one, two)
     return one[keep], two[keep]
@@ -122,11 +124,9 @@ def _touches(scene: _Scene) -> list[proximity.Touch]:
         distance = measure(*[scene.positions[ids] for ids in (*first.T, *second.T)])
         near = distance <= scene.legal_distance(first, second)
         for a, b, d in zip(first[near].tolist(), second[near].tolist(), distance[near], strict=True):
-            if len(a) == 1 or a < b:  # each pair of edges comes twice
-                reach = scene.half_thickness[scene.surface[a[0]]] + scene.half_thickness[scene.surface[b[0]]]
-                found.append(
-                    proximity.Touch("touching", tuple(a), tuple(b), scene.positions[list(a)].mean(axis=0), reach - d)
-                )
+            reach = scene.half_thickness[scene.surface[a[0]]] + scene.half_thickness[scene.surface[b[0]]]
+            where = scene.positions[a].mean(axis=0)
+            found.append(proximity.Touch("touching", tuple(a), tuple(b), where, reach - d))
     return found
 
 
