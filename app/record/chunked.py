@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import zlib
+from typing import Any
 
 import h5py
 import numpy as np
@@ -21,6 +22,7 @@ GZIP_LEVEL = 4
 MAX_CHUNK_BYTES = 512 * 1024 * 1024
 MAX_READ_BYTES = 4 * 1024**3  # of one read; longer recordings are read in slices
 _TARGET_CHUNK_BYTES = 2 * 1024 * 1024
+_MAX_ATTR_BYTES = 64 * 1024
 _GZIP, _SHUFFLE = 1, 2  # HDF5 filter numbers
 _RAW_DTYPE = re.compile(r"^[<>|=]?[biufcSU]\d+$")
 
@@ -98,8 +100,9 @@ def write_array(group: h5py.Group, name: str, array: np.ndarray) -> h5py.Dataset
     if array.dtype.kind not in "iuf":
         raw = np.frombuffer(np.ascontiguousarray(array).tobytes(), dtype=np.uint8)
         dataset = write_array(group, name, raw)
-        dataset.attrs["dtype"] = array.dtype.str
-        dataset.attrs["shape"] = np.array(array.shape, dtype=np.int64)
+        set_text(dataset, "dtype", array.dtype.str)
+        if array.shape:
+            dataset.attrs["shape"] = np.array(array.shape, dtype=np.int64)
         return dataset
     if array.ndim == 0 or array.nbytes < 1024:
         return group.create_dataset(name, data=array)
@@ -115,10 +118,10 @@ def read_array(dataset: h5py.Dataset) -> np.ndarray:
         array = np.asarray(dataset[()])
     else:
         array = read_rows(dataset, 0, dataset.shape[0])
-    name = dataset.attrs.get("dtype")
+    name = read_attr(dataset, "dtype")
     if name is None:
         return array
-    shape = tuple(int(n) for n in np.atleast_1d(dataset.attrs.get("shape", ())))
+    shape = tuple(int(n) for n in np.atleast_1d(read_attr(dataset, "shape", ())))
     if not isinstance(name, str) or not _RAW_DTYPE.match(name) or min(shape, default=0) < 0:
         raise LayoutError(f"{dataset.name}: array type {name!r} is not a plain number or text type")
     dtype = np.dtype(name)
@@ -158,6 +161,26 @@ def read_rows(dataset: h5py.Dataset, start: int, stop: int) -> np.ndarray:
         low, high = max(start, first), min(stop, first + rows)
         out[low - start : high - start] = chunk[low - first : high - first]
     return out
+
+
+def set_text(item: h5py.Group | h5py.Dataset, name: str, text: str) -> None:
+    """A text attribute of fixed length. HDF5's variable-length texts lie in a heap without checksums, where a damaged
+    file sends the library into an endless loop."""
+    item.attrs[name] = np.bytes_(text.encode("utf-8", "replace"))
+
+
+def read_attr(item: h5py.Group | h5py.Dataset, name: str, default: Any = None) -> Any:
+    """An attribute: text, number or small array. Raises LayoutError for any other type, before it is read."""
+    if name not in item.attrs:
+        return default
+    attr = item.attrs.get_id(name)
+    kind = attr.get_type()
+    plain = isinstance(kind, (h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID))
+    plain = plain or (isinstance(kind, h5py.h5t.TypeStringID) and not kind.is_variable_str())
+    if not plain or attr.get_storage_size() > _MAX_ATTR_BYTES:
+        raise LayoutError(f"{item.name}: attribute {name} is not a number or a text of fixed length")
+    value = item.attrs[name]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _read_chunk(dataset, first, rows, row_shape, num_bytes, shuffled) -> np.ndarray:

@@ -23,7 +23,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from app.record.chunked import ChunkedWriter
+from app.record.chunked import ChunkedWriter, set_text
 
 MAX_COLUMNS = 2000
 MAX_TEXT_BYTES = 16 * 1024  # of one cell
@@ -179,7 +179,7 @@ class _NumberWriter:
         self._writer.append(self._missing if value is None else value)
 
     def close(self) -> None:
-        self._writer.close().attrs["kind"] = self.kind
+        set_text(self._writer.close(), "kind", self.kind)
 
 
 class _TextWriter(_NumberWriter):
@@ -207,14 +207,14 @@ class _ArrayWriter:
         self._writer.append(self._missing if value is None else value)
 
     def close(self) -> None:
-        self._writer.close().attrs["kind"] = "array"
+        set_text(self._writer.close(), "kind", "array")
 
 
 class _RaggedWriter:
     def __init__(self, file, path, column: _Column, num_frames: int):
         parent, name = _parent(file, path)
         self._group = parent.create_group(name)
-        self._group.attrs["kind"] = "ragged"
+        set_text(self._group, "kind", "ragged")
         dtype = np.dtype(np.uint8) if column.dtype.kind == "b" else column.dtype
         self._ndim = max(1, column.ndim)
         self._row = ChunkedWriter(self._group, "row", np.int64)

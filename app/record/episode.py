@@ -12,6 +12,7 @@ what does not fit is said in an EpisodeError.
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import h5py
 import numpy as np
 
 from app.record import folder as files
-from app.record.chunked import LayoutError, read_array, read_rows
+from app.record.chunked import LayoutError, read_array, read_attr, read_rows
 from app.record.points import BLOCK, decode_rows, to_metres
 from app.record.records import FORMAT_NAME, FORMAT_VERSION
 from app.record.validate import Finding, validate
@@ -32,6 +33,31 @@ _CACHED_COLUMN_BYTES = 64 * 1024 * 1024
 
 class EpisodeError(Exception):
     """The file is not an episode that this version can read; the text says why and what would fit."""
+
+
+class UnknownColumn(KeyError):
+    """No such column; the text lists those there are."""
+
+    __str__ = Exception.__str__  # KeyError would show the text quoted
+
+
+# what damaged files make h5py and numpy raise
+_DAMAGE = (LayoutError, KeyError, IndexError, ValueError, TypeError, RuntimeError, OSError, OverflowError, MemoryError)
+
+
+def _guarded(method):
+    """Every error that damage can cause becomes an EpisodeError."""
+
+    @functools.wraps(method)
+    def call(self, *args, **kwargs):
+        try:
+            return method(self, *args, **kwargs)
+        except UnknownColumn:
+            raise
+        except _DAMAGE as error:
+            raise EpisodeError(f"{self.path.name}: {error}") from None
+
+    return call
 
 
 class Episode:
@@ -52,23 +78,27 @@ class Episode:
             self._open()
         except BaseException as error:
             self._file.close()
-            if isinstance(error, (LayoutError, KeyError, ValueError, TypeError, RuntimeError, OSError, OverflowError)):
+            if isinstance(error, _DAMAGE):
                 raise EpisodeError(f"{self.path.name} is damaged or was not written by Tacktile: {error}") from None
             raise
 
     def _open(self) -> None:
-        attrs = self._file.attrs
-        if attrs.get("format") != FORMAT_NAME:
-            raise EpisodeError(f"{self.path.name} is HDF5, but not a Tacktile episode (format {attrs.get('format')!r})")
-        self.version = int(attrs.get("version", 0))
+        name = read_attr(self._file, "format")
+        if name != FORMAT_NAME:
+            raise EpisodeError(f"{self.path.name} is HDF5, but not a Tacktile episode (format {name!r})")
+        self.version = int(read_attr(self._file, "version", 0))
         if self.version > FORMAT_VERSION:
             raise EpisodeError(
                 f"{self.path.name} has episode format {self.version}; this version of Tacktile reads up to "
                 f"{FORMAT_VERSION}: update Tacktile to open it"
             )
-        self.num_frames = int(attrs["num_frames"])
-        if not 0 <= self.num_frames <= MAX_FRAMES:
-            raise EpisodeError(f"{self.path.name} declares {self.num_frames} frames, legal are 0 to {MAX_FRAMES}")
+        self.num_frames = int(read_attr(self._file, "num_frames", -1))
+        index = self._dataset("frame/index")
+        held = 0 if index is None else index.shape[0]
+        if not 0 <= self.num_frames == held <= MAX_FRAMES:
+            raise EpisodeError(
+                f"{self.path.name} declares {self.num_frames} frames and holds {held}; legal are 0 to {MAX_FRAMES}"
+            )
         embedded = json.loads(self._text("meta") or "{}")
         beside = files.read_meta(self.path)
         self.meta: dict[str, Any] = {**embedded, **(beside or {})}
@@ -115,6 +145,7 @@ class Episode:
 
     # -- columns ------------------------------------------------------------------------------------------------
 
+    @_guarded
     def columns(self) -> list[str]:
         """Paths that `episode[path]` knows."""
         if self._paths is not None:
@@ -134,47 +165,49 @@ class Episode:
         self._paths = sorted(found)
         return list(self._paths)
 
+    @_guarded
     def __contains__(self, path: str) -> bool:
         item = self._item(path)
         return item is not None and "kind" in item.attrs
 
+    @_guarded
     def __getitem__(self, path: str) -> Any:
         """All T rows of a column: an array, or a list for text, JSON (decoded) and arrays of changing shape.
 
-        Raises KeyError with the columns there are; EpisodeError when the data is damaged.
+        Raises UnknownColumn (a KeyError) with the columns there are; EpisodeError when the data is damaged.
         """
         if path not in self._columns:
             if path not in self:
-                raise KeyError(f"no column {path!r} in {self.name}; there are {', '.join(self.columns())}")
+                raise UnknownColumn(self._no_column(path))
             value = self.rows(path, 0, self.num_frames)
             if getattr(value, "nbytes", 0) > _CACHED_COLUMN_BYTES:
                 return value
             self._columns[path] = value
         return self._columns[path]
 
+    @_guarded
     def rows(self, path: str, start: int, stop: int) -> Any:
         """Rows start..stop of a column; for long recordings that do not fit into memory."""
         item = self._item(path)
         if item is None:
-            raise KeyError(f"no column {path!r} in {self.name}; there are {', '.join(self.columns())}")
-        try:
-            kind = item.attrs["kind"]
-            if kind == "ragged":
-                return self._ragged(item, start, stop)
-            data = read_rows(item, start, stop)
-        except (LayoutError, KeyError, ValueError, RuntimeError, OSError) as error:
-            raise EpisodeError(f"{self.path.name}: column {path}: {error}") from None
+            raise UnknownColumn(self._no_column(path))
+        kind = read_attr(item, "kind")
+        if kind == "ragged":
+            return self._ragged(item, start, stop)
+        data = read_rows(item, start, stop)
         if kind == "text":
             return [cell.decode("utf-8", "replace") for cell in data]
         if kind == "json":
             return [_from_json(cell) for cell in data]
         return data
 
+    @_guarded
     def column_length(self, path: str) -> int:
         """Rows that a column really has; differs from `num_frames` only in a damaged episode."""
         item = self._item(path)
         return item.shape[0] if isinstance(item, h5py.Dataset) and item.ndim else self.num_frames
 
+    @_guarded
     def frame(self, index: int) -> dict[str, Any]:
         """Everything but the positions of frame `index` (0 <= index < T) as nested dicts.
 
@@ -193,6 +226,7 @@ class Episode:
             place[name] = value
         return record
 
+    @_guarded
     def control(self, index: int) -> dict[str, np.ndarray] | None:
         """The recorded control of frame `index`, exact; None when the frame had none."""
         self._check_row(index, self.num_frames - 1)
@@ -213,6 +247,7 @@ class Episode:
         """T + 1 in a whole episode, None when no positions were recorded."""
         return None if self._code is None else self._code.shape[0]
 
+    @_guarded
     def positions(self, row: int) -> np.ndarray:
         """Positions [m] (P, 3) before the first step (row 0) or after step `row` (1..T), exact to 0.5 um; lost
         coordinates are NaN. Raises EpisodeError when none were recorded."""
@@ -221,22 +256,21 @@ class Episode:
         self._check_row(row, self.num_frames)
         first = row - row % BLOCK
         if self._block is None or self._block[0] != first:
-            try:
-                codes = read_rows(self._code, first, min(first + BLOCK, self._code.shape[0]))
-            except LayoutError as error:
-                raise EpisodeError(f"{self.path.name}: {error}") from None
+            codes = read_rows(self._code, first, min(first + BLOCK, self._code.shape[0]))
             self._block = (first, decode_rows(codes.astype(np.uint32, copy=False)))
         if row - first >= len(self._block[1]):
             raise EpisodeError(f"{self.path.name}: positions end before row {row}")
         return to_metres(self._block[1][row - first])
 
+    @_guarded
     def hashes(self) -> np.ndarray:
         """Hash of the complete state, uint64 (T + 1,), 0 where none was taken."""
         dataset = self._dataset("state/hash")
         if dataset is None:
             return np.zeros(self.num_frames + 1, np.uint64)
-        return self._guard(read_array, dataset).astype(np.uint64, copy=False)
+        return read_array(dataset).astype(np.uint64, copy=False)
 
+    @_guarded
     def keyframe(self, number: int) -> dict[str, np.ndarray]:
         """Exact state arrays of keyframe `number`; its row is `keyframe_rows[number]`.
 
@@ -251,17 +285,20 @@ class Episode:
         state = {}
         for name in group:
             dataset = self._dataset(f"state/keyframe/{number:06d}/{name}")
-            state[str(dataset.attrs.get("name", name))] = self._guard(read_array, dataset)
+            state[str(read_attr(dataset, "name", name))] = read_array(dataset)
         return state
 
+    @_guarded
     def segments(self) -> list[tuple[int, str]]:
         """Frames from which on the motion is continuous, with the reason: (0, "start"), (120, "reset"), ..."""
         return self._list("segments", "reason")
 
+    @_guarded
     def events(self) -> list[tuple[int, str]]:
         """(frame, text); an event of frame T happened after the last step."""
         return self._list("events", "text")
 
+    @_guarded
     def requests(self) -> list[tuple[int, str, Any]]:
         """(frame, verb, value): carried out before that frame's step."""
         found = []
@@ -277,6 +314,7 @@ class Episode:
         """Findings about this episode, worst first; `positions=False` skips the slow look at every position."""
         return validate(self, positions)
 
+    @_guarded
     def misfits(
         self, scene_name: str | None = None, num_points: int | None = None, state: dict[str, np.ndarray] | None = None
     ) -> list[str]:
@@ -333,19 +371,16 @@ class Episode:
         rows, texts = self._dataset(f"{group}/row"), self._dataset(f"{group}/{name}")
         if rows is None or texts is None:
             return []
-        pairs = zip(self._guard(read_array, rows), self._guard(read_array, texts), strict=False)
+        pairs = zip(read_array(rows), read_array(texts), strict=False)
         return [(int(row), bytes(text).decode("utf-8", "replace")) for row, text in pairs]
 
-    def _guard(self, read, dataset: h5py.Dataset) -> Any:
-        try:
-            return read(dataset)
-        except (LayoutError, ValueError, RuntimeError, OSError) as error:
-            raise EpisodeError(f"{self.path.name}: {error}") from None
+    def _no_column(self, path: str) -> str:
+        return f"no column {path!r} in {self.name}; there are {', '.join(self.columns())}"
 
     def _row(self, path: str, index: int) -> Any:
         small = path in self._columns or self._is_small(path)
         value = self[path][index] if small else self.rows(path, index, index + 1)[0]
-        if isinstance(value, str) and value == "" and self._item(path).attrs["kind"] == "json":
+        if isinstance(value, str) and value == "" and read_attr(self._item(path), "kind") == "json":
             return None
         return value.item() if isinstance(value, np.generic) else value
 

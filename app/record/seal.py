@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 
 from app.record import folder as files
-from app.record.chunked import ChunkedWriter, write_array
+from app.record.chunked import ChunkedWriter, set_text, write_array
 from app.record.columns import Columns, flatten
 from app.record.framed_log import FramedLogReader, Tail
 from app.record.packing import PackingError, unpack
@@ -160,7 +160,7 @@ def _point_codes(value: dict[str, Any], start: dict[str, Any]) -> np.ndarray | N
 
 def _write(file: h5py.File, log: Path, survey: _Survey, meta: dict[str, Any], progress) -> None:
     start, num_frames = survey.start, survey.num_frames
-    file.attrs["format"] = FORMAT_NAME
+    set_text(file, "format", FORMAT_NAME)
     file.attrs["version"] = FORMAT_VERSION
     file.attrs["num_frames"] = num_frames
     _write_text(file, "meta", _json(meta))
@@ -209,7 +209,7 @@ def _open_points(file: h5py.File, start: dict[str, Any]) -> ChunkedWriter | None
     group = file.create_group("points")
     group.attrs["unit"] = UNIT
     group.attrs["block"] = BLOCK
-    group.attrs["row0_is_copy"] = bool(start.get("row0_is_copy"))
+    group.attrs["row0_is_copy"] = int(bool(start.get("row0_is_copy")))
     return ChunkedWriter(group, "code", np.uint32, (3, count), rows=rows)
 
 
@@ -223,9 +223,9 @@ class _Keyframes:
     def add(self, value: dict[str, Any]) -> None:
         group = self._state.create_group(f"keyframe/{len(self._rows):06d}")
         group.attrs["row"] = value["row"]
-        group.attrs["restart"] = bool(value.get("restart"))
+        group.attrs["restart"] = int(bool(value.get("restart")))
         for name, array in value["state"].items():
-            write_array(group, name.replace("/", "_"), array).attrs["name"] = name
+            set_text(write_array(group, name.replace("/", "_"), array), "name", name)
         self._rows.append((int(value["row"]), int(bool(value.get("restart")))))
 
     def close(self) -> None:
