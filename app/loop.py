@@ -286,6 +286,10 @@ class FrameLoop:
             except Exception as error:  # noqa: BLE001 - one bad sink must not end a demonstration
                 self._say(f"a sink failed: {type(error).__name__}: {error}")
         self.view.draw(frame, self.info(frame))
+        if frame.stepped and self.wiring.pacing and self._due + self.session.dt < self.wiring.clock():
+            self.view.tick_if_due()
+        else:
+            self.view.tick()
 
     def _wait(self, stepping: bool) -> None:
         """Real-time pacing: never faster than the clock allows; late frames are not caught up in a burst."""

@@ -13,7 +13,7 @@ MIN_WIDTH, MIN_HEIGHT = 960, 540  # below this the columns hide by themselves
 
 # column -> (panel, share of the spare height, smallest height at scale 1), top to bottom
 COLUMNS = {
-    "left": (("task", 0.6, 132.0), ("teleop", 1.2, 318.0), ("record", 0.4, 142.0)),
+    "left": (("task", 1.0, 132.0), ("teleop", 0.7, 318.0), ("record", 0.4, 142.0)),
     "right": (("tactile", 1.0, 330.0), ("solver", 1.0, 262.0)),
 }
 PANELS = tuple(name for column in COLUMNS.values() for name, _, _ in column)
@@ -119,7 +119,7 @@ def compute_layout(
     view = Rect(left_edge + gap, top, right_edge - left_edge - 2 * gap, bottom - top)
     rects["view"] = view
     rects["view_bar"] = Rect(view.x, view.y, view.width, round(34 * scale))
-    legend_width = min(round(300 * scale), view.width)
+    legend_width = min(round(380 * scale), view.width)
     legend_height = round(46 * scale)
     rects["legend"] = Rect(view.center[0] - 0.5 * legend_width, view.bottom - legend_height, legend_width, legend_height)
     banner_height = round(64 * scale)

@@ -30,6 +30,7 @@ class Offscreen:
 
     def set_scene(self, scene, points: np.ndarray) -> None:
         self._structures.register(scene, points)
+        self._quality.apply()
         eye, target = tuple(scene.camera)[:2]
         ps.set_vertical_fov_degrees(FIELD_OF_VIEW)
         ps.look_at(tuple(map(float, eye)), tuple(map(float, target)))

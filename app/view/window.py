@@ -28,7 +28,7 @@ from app.view.structures import Structures
 from devices.rotations import camera_rotation
 
 REDRAW = 1.0 / 30.0  # [s] between redraws while a step is running
-SHARE = 2.0  # a running step is given at least this many times the cost of a redraw before the next one
+SHARE = 1.0  # steps are given at least this many times the cost of a redraw before the next one
 FIELD_OF_VIEW = 38.0  # [deg] vertical: long enough that boxes look like boxes
 
 
@@ -104,6 +104,7 @@ class Window:
         """Another scene, or the same one built anew. points: world-0 positions [m], (P, 3)."""
         self._images.clear()
         self._structures.register(scene, points)
+        self._quality.apply()  # Polyscope forgets its ground setting when the first structure comes
         self._ghost = Ghost(scene)
         self.state.scene = scene
         self.state.frame = None
@@ -117,10 +118,9 @@ class Window:
         self._progress = None
 
     def draw(self, frame: Frame, info: dict) -> None:
-        """Adopts a frame, and what the loop tells beside it (`FrameLoop.info`), and shows both."""
+        """Adopts a frame, and what the loop tells beside it (`FrameLoop.info`); the next tick shows both."""
         self.state.take(frame, info)
         self._dirty = True
-        self.tick()
 
     def tick(self) -> None:
         """Redraws once, whatever happens in the panels; notes whether the window was asked to close."""
@@ -142,7 +142,8 @@ class Window:
             Path(self._rect_log).write_text(json.dumps(self.state.rects))
 
     def tick_if_due(self) -> None:
-        """Called by the engine between Newton iterations: keeps the camera smooth while a step is long."""
+        """A redraw when the last one lies long enough back. Called between Newton iterations, so that the camera turns
+        smoothly while a step is long, and after steps that are late, so that drawing does not make them later."""
         if time.perf_counter() - self._last_tick >= max(REDRAW, SHARE * self._quality.seconds):
             self.tick()
 

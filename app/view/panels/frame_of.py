@@ -40,6 +40,22 @@ def window(state: ViewState, name: str, rect: Rect, flags: int = 0, background: 
 
 
 @contextmanager
+def dialog(state: ViewState, name: str, center: tuple[float, float], width: float, most: float):
+    """A window in front of everything, centred, as high as its content and at most `most` [px]."""
+    psim.SetNextWindowPos(center, 0, (0.5, 0.5))
+    psim.SetNextWindowSizeConstraints((width, 0.0), (width, most))
+    psim.SetNextWindowFocus()
+    psim.Begin(f"##{name}", FIXED & ~psim.ImGuiWindowFlags_NoBringToFrontOnFocus | psim.ImGuiWindowFlags_AlwaysAutoResize)
+    try:
+        x, y = psim.GetWindowPos()
+        w, h = psim.GetWindowSize()
+        state.rects[name] = (x, y, x + w, y + h)
+        yield
+    finally:
+        psim.End()
+
+
+@contextmanager
 def panel(state: ViewState, name: str, title: str, rect: Rect, scale: float):
     """A titled panel. Yields True when it is open; the click on its title toggles it and is remembered."""
     collapsed = name in state.settings.collapsed

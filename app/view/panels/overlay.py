@@ -5,8 +5,8 @@ from __future__ import annotations
 import polyscope.imgui as psim
 
 from app.view import palette, theme
-from app.view.layout import Layout, Rect
-from app.view.panels.frame_of import clickable, window
+from app.view.layout import Layout
+from app.view.panels.frame_of import clickable, dialog
 from app.view.state import ViewState
 
 SIX = (
@@ -25,13 +25,8 @@ def draw(state: ViewState, layout: Layout) -> None:
     s, view = layout.scale, layout["view"]
     status, timeline = layout["status"], layout["timeline"]
     width = min(480 * s, timeline.width - 24 * s)
-    height = min(404 * s, timeline.y - status.bottom - 24 * s)
-    rect = Rect(view.center[0] - 0.5 * width, view.center[1] - 0.5 * height, width, height)
-    psim.SetNextWindowFocus()
-    with window(state, "overlay", rect):
-        psim.PushFont(None, 1.5 * theme.FONT_SIZE)
-        theme.text("Tacktile")
-        psim.PopFont()
+    with dialog(state, "overlay", view.center, width, timeline.y - status.bottom - 16 * s):
+        theme.text("Tacktile", palette.ACCENT)
         theme.wrapped("Teleoperate packaging scenes with real tape, feel what the finger feels, record it.", palette.TEXT_DIM)
         psim.Spacing()
         for actions, meaning in SIX:

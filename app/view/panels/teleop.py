@@ -11,16 +11,21 @@ from app.view.panels.status_bar import device_line
 from app.view.state import ViewState
 
 # (what it does, actions of the keymap that do it); the keymap says which keys these are
-KEY_LINES = (
+KEYS = (
     ("move", ("move +y", "move -x", "move -y", "move +x")),
     ("up, down", ("move +z", "move -z")),
-    ("swing, nod", ("turn +z", "turn -z", "turn -x", "turn +x")),
-    ("gripper", ("grip_toggle", "grip close", "grip open")),
-    ("slow, clutch", ("fine", "clutch")),
+    ("turn", ("turn +z", "turn -z", "turn -x", "turn +x")),
+    ("gripper", ("grip_toggle",)),
+    ("fine (hold)", ("fine",)),
+    ("clutch (hold)", ("clutch",)),
     ("speed", ("gain_down", "gain_up")),
     ("record", ("record",)),
-    ("pause, step", ("pause", "step")),
+    ("pause", ("pause",)),
+    ("step", ("step",)),
+    ("checkpoint", ("checkpoint",)),
+    ("go back", ("load_checkpoint",)),
     ("reset", ("reset",)),
+    ("undo", ("undo",)),
 )
 FRAMES = ("world", "camera", "tool")
 
@@ -75,12 +80,14 @@ def _gains(state: ViewState, info: dict, s: float) -> None:
 
 
 def _keys(state: ViewState, s: float) -> None:
+    """Two columns: what it does (dim) and its keys."""
     psim.Separator()
-    psim.PushFont(None, 0.9 * theme.FONT_SIZE)
-    psim.PushStyleVar(psim.ImGuiStyleVar_ItemSpacing, (7 * s, 2.5 * s))
-    for label, actions in KEY_LINES:
-        keys = [state.keymap[a] for a in actions if a in state.keymap]
-        if keys:
-            theme.row(label, "  ".join(keys))
+    psim.PushStyleVar(psim.ImGuiStyleVar_ItemSpacing, (7 * s, 3 * s))
+    shown = [(label, " ".join(state.keymap[a] for a in actions if a in state.keymap)) for label, actions in KEYS]
+    for index, (label, keys) in enumerate([pair for pair in shown if pair[1]]):
+        if index % 2:
+            psim.SameLine(0.54 * psim.GetWindowWidth())
+        theme.text(label, palette.TEXT_DIM)
+        psim.SameLine(0, 6 * s)
+        theme.text(keys)
     psim.PopStyleVar()
-    psim.PopFont()

@@ -15,7 +15,7 @@ NO_INPUT = psim.ImGuiWindowFlags_NoScrollbar | psim.ImGuiWindowFlags_NoBackgroun
 TITLES = {"material": "Material", "strain": "Strain", "force": "Force", "depth": "Depth"}
 UNITS = {  # field: (title, factor to the shown unit, unit)
     "strain": ("largest strain", 100.0, "%"),
-    "force": ("contact force a point", 1.0, "N"),
+    "force": ("contact force per vertex", 1.0, "N"),
     "depth": ("pad depth", 1e3, "mm"),
 }
 
