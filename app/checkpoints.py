@@ -78,7 +78,8 @@ class Checkpoints:
             self._last_automatic = time
 
     def find(self, number: int | None = None) -> Checkpoint:
-        """The one of that number; None: the one taken last, those of the operator before automatic ones.
+        """The one of that number; None: the one taken last, those of the operator before automatic ones; never one that
+        was only kept for undo ("before ...").
 
         Raises:
             KeyError: there is none; the message lists those there are.
@@ -89,10 +90,11 @@ class Checkpoints:
                     return point
             listed = ", ".join(f"{c.number} ({c.label})" for c in self) or "none yet"
             raise KeyError(f"no checkpoint {number!r}; there are: {listed}")
-        if not self._all:
-            raise KeyError("there is no checkpoint yet")
         asked = [c for c in self._all if not c.automatic]
-        return (asked or self._all)[-1]
+        usual = [c for c in self._all if not c.label.startswith("before ")]
+        if not usual:
+            raise KeyError("there is no checkpoint yet")
+        return (asked or usual)[-1]
 
     def clear(self) -> None:
         """Another scene: nothing fits any more."""

@@ -91,23 +91,40 @@ def run(
     input_: Annotated[
         str | None,
         typer.Option(
-            "--input", "-i", metavar="DEVICE", autocompletion=_complete_input,
-            help="keyboard, spacemouse, scripted:FILE or none. Default: the keyboard; without a window the scene's script.",
+            "--input",
+            "-i",
+            metavar="DEVICE",
+            autocompletion=_complete_input,
+            help="keyboard, spacemouse, scripted:FILE or none. Default: the keyboard; headless the scene's script.",
         ),
     ] = None,
     record: Annotated[
-        Path | None, typer.Option("--record", "-r", metavar="DIR", help="Folder for episodes. Default: one a scene in your data folder.")
+        Path | None,
+        typer.Option(
+            "--record", "-r", metavar="DIR", help="Folder for episodes. Default: one a scene in your data folder."
+        ),
     ] = None,
     headless: Annotated[
-        bool, typer.Option("--headless", help="No window: progress bar, pictures and an episode. Also chosen when there is no display.")
+        bool,
+        typer.Option(
+            "--headless", help="No window: progress bar, pictures and an episode. Also chosen when there is no display."
+        ),
     ] = False,
     compute: Annotated[
-        str | None, typer.Option("--compute", "-c", metavar="WHERE", help="cuda:0 or cpu. Default: a GPU when there is one.")
+        str | None,
+        typer.Option("--compute", "-c", metavar="WHERE", help="cuda:0 or cpu. Default: a GPU when there is one."),
     ] = None,
-    steps: Annotated[int | None, typer.Option("--steps", "-n", min=1, help="End after this many physics steps.")] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", "-n", min=1, help="End after this many physics steps.")
+    ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", "-s", metavar="KEY=VALUE", help="Change a value of the scene, e.g. strip.width=19mm. May be repeated."),
+        typer.Option(
+            "--set",
+            "-s",
+            metavar="KEY=VALUE",
+            help="Change a value of the scene, e.g. strip.width=19mm. May be repeated.",
+        ),
     ] = None,
     no_record: Annotated[bool, typer.Option("--no-record", help="Headless: leave no episode.")] = False,
     no_pictures: Annotated[bool, typer.Option("--no-pictures", help="Headless: leave no pictures.")] = False,
@@ -164,20 +181,25 @@ def episodes(
     folder: Annotated[Path | None, typer.Argument(help="Folder of episodes. Default: all in your data folder.")] = None,
 ) -> None:
     """List recorded episodes."""
-    from app.episodes import find_episodes
+    from app.record import list_episodes
     from app.settings import data_dir
 
-    place = folder or data_dir() / "episodes"
     if folder is not None and not folder.is_dir():
         raise refuse(f"{folder} is not a folder")
-    rows = find_episodes(place)
-    if not rows:
-        console.print(f"no episodes under {place}")
-        return
+    place = folder or data_dir()
+    folders = sorted({path.parent for path in place.rglob("episode_*") if path.is_file()}) if place.is_dir() else []
     table = Table("episode", "scene", "seconds", "frames", "label", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for row in rows:
-        table.add_row(*(escape(str(value)) for value in row))
-    console.print(table)
+    for one in folders:
+        for info in list_episodes(one):
+            name = str(info.path.relative_to(place))
+            cells = (name, info.scene_name, f"{info.duration:.1f}", str(info.num_frames), info.label or "-")
+            table.add_row(*map(escape, cells))
+            if info.problem:
+                table.add_row(escape(f"  {info.problem}"))
+    if table.row_count:
+        console.print(table)
+    else:
+        console.print(f"no episodes under {escape(str(place))}", soft_wrap=True)
 
 
 def _planned(what: str, standing: str) -> None:
@@ -191,7 +213,7 @@ def tape() -> None:
     """Adhesive tape: fit and inspect peel, tack and unwinding (planned)."""
     _planned(
         "This command will show and fit the adhesive laws of a tape: peel force over angle and speed, tack, unwinding.",
-        "It is not built yet: the engine has tape backing without adhesive. Adhesion and rolls come next; see CHANGELOG.md.",
+        "It is not built yet: the engine has tape backing without adhesive. See CHANGELOG.md for what comes next.",
     )
 
 

@@ -19,11 +19,12 @@ import numpy as np
 
 from app.checkpoints import Checkpoints
 from app.frame import Frame, Request
+from app.info import loop_info
 from app.operator import Operator, lost
 from app.session import Progress, Session, read_pads
+from app.wishes import Wishes
 from devices.contract import Feedback
 
-SLOW_MOTION = 0.25  # [-] simulated time over wall time while slow motion is on
 BLOCKED = 2e-3  # [m] gap between target and tool that is told to the operator
 STALLS = 3  # steps in a row without descent that pause the loop
 PAUSED_PERIOD = 1.0 / 30.0  # [s] of the loop while nothing is stepped
@@ -80,7 +81,7 @@ class Outcome:
     events: list[tuple[float, str]] = field(default_factory=list)  # (simulated time, text)
 
 
-class FrameLoop:
+class FrameLoop(Wishes):
     """Runs a session. `run` until the view closes, the steps are done or the input has ended."""
 
     def __init__(self, session: Session, operator: Operator, view: View, wiring: Wiring | None = None):
@@ -198,7 +199,9 @@ class FrameLoop:
         self._stalls = self._stalls + 1 if self._report.stalled and not self._report.converged else 0
         if self._stalls >= STALLS:
             self._stalls = 0
-            self._pause(f"The solver found no descent in {STALLS} steps in a row. Go back to the last checkpoint, or resume.")
+            self._pause(
+                f"The solver found no descent in {STALLS} steps in a row. Go back to the last checkpoint, or resume."
+            )
             if self.wiring.stop_on_failure:
                 self._end_with(self.paused_reason)
         if self._report.overflow:
@@ -249,13 +252,16 @@ class FrameLoop:
             index=self.index, stepped=stepped, time_sim=self._time, time_wall=started[0], time_mono=started[1],
             dt=self.session.dt, sample=sample, status=status, command=command, control=control,
             report=self._report, signals=self._signals, points=self._points, requests=requests, events=events,
-            mode=mode, paused_reason=self.paused_reason if self.paused else "", realtime_factor=self.realtime, extra=extra,
+            mode=mode, paused_reason=self.paused_reason if self.paused else "", realtime_factor=self.realtime,
+            extra=extra,
         )  # fmt: skip
 
     def _add_pad_forces(self, tactile: dict[str, dict]) -> None:
         for image in self.session.pads:
             points = self.session.scene.model.meshes[image.mesh].points
-            force = self._signals.contact_force[0, points].sum(axis=0) + self._signals.friction_force[0, points].sum(axis=0)
+            force = self._signals.contact_force[0, points].sum(axis=0) + self._signals.friction_force[0, points].sum(
+                axis=0
+            )
             tactile[image.name]["force"] = force
 
     def _note_blocked(self) -> None:
@@ -285,7 +291,7 @@ class FrameLoop:
                 sink(frame)
             except Exception as error:  # noqa: BLE001 - one bad sink must not end a demonstration
                 self._say(f"a sink failed: {type(error).__name__}: {error}")
-        self.view.draw(frame, self.info(frame))
+        self.view.draw(frame, loop_info(self, frame))
         if frame.stepped and self.wiring.pacing and self._due + self.session.dt < self.wiring.clock():
             self.view.tick_if_due()
         else:
@@ -332,162 +338,6 @@ class FrameLoop:
             if not self._without_device:
                 self._resume()
 
-    # -- requests
-
-    def _carry_out(self, request: Request) -> None:
-        """One wish, between steps. What cannot be done is said, never raised."""
-        action = getattr(self, f"_do_{request.verb}", None)
-        if action is None:
-            self._say(f"{request.verb!r} is not something this window can do")
-            return
-        try:
-            action(request.value)
-        except KeyboardInterrupt:
-            raise
-        except Exception as error:  # noqa: BLE001 - the operator's wish failed, not the run
-            self._say(f"{request.verb.replace('_', ' ')}: {error}")
-
-    def _do_pause(self, value) -> None:
-        wanted = (not self.paused) if value is None else bool(value)
-        if wanted:
-            self._pause()
-        else:
-            self._without_device = self._lost  # the operator decides to go on without it
-            self._resume()
-
-    def _do_step(self, value) -> None:
-        self._pause()
-        self._single_steps += int(value or 1)
-
-    def _do_slow(self, value) -> None:
-        self.slow = float(value) if value else (1.0 if self.slow < 1.0 else SLOW_MOTION)
-        self.slow = min(max(self.slow, 0.01), 1.0)
-        self._say("full speed" if self.slow == 1.0 else f"slow motion, {self.slow:g} of real time")
-
-    def _do_quit(self, value) -> None:
-        self._stop = True
-
-    def _do_help(self, value) -> None:
-        self.view.toggle_help()
-
-    def _do_reset(self, value) -> None:
-        point = self.checkpoints.take(self._time, self.index, self.operator.teleop, "before reset", automatic=True)
-        self._undo.append(("checkpoint", point.number))
-        self.session.engine.reset()
-        self._after_jump("reset", 0.0, 0)
-
-    def _do_checkpoint(self, value) -> None:
-        point = self.checkpoints.take(self._time, self.index, self.operator.teleop, str(value or ""))
-        self._say(f"{point.label} at {point.time:.2f} s")
-
-    def _do_load_checkpoint(self, value) -> None:
-        point = self.checkpoints.find(value)
-        before = self.checkpoints.take(self._time, self.index, self.operator.teleop, "before going back", automatic=True)
-        self._undo.append(("checkpoint", before.number))
-        self._restore(point)
-
-    def _restore(self, point) -> None:
-        self.session.engine.set_state(point.state)
-        self._after_jump(f"back at {point.label}", point.time, point.index, point.teleop)
-
-    def _after_jump(self, what: str, time_sim: float, index: int, teleop=None) -> None:
-        """The state was set: targets, clocks, recorder and pause follow."""
-        self._time, self.index = time_sim, index
-        self.operator.settle(self.session.scene, self.session.engine)
-        if teleop is not None:
-            self.operator.teleop = teleop
-        self.operator.hold_until_rest()
-        self._points = self.session.engine.positions()
-        self._signals = self._report = None
-        self._stalls = 0
-        if self.wiring.recorder is not None:
-            self.wiring.recorder.restart_point(what)
-        self._say(what)
-        if self.paused_reason and not self._lost:
-            self.paused_reason = ""
-            self.outcome.failure = ""
-
-    def _do_undo(self, value) -> None:
-        kind, number = self._undo.pop() if self._undo else ("record", 0)
-        if kind == "checkpoint":
-            self._restore(self.checkpoints.find(number))
-            return
-        recorder = self.wiring.recorder
-        self._say((recorder.undo() if recorder is not None else None) or "there is nothing to undo")
-
-    def _do_record(self, value) -> None:
-        recorder = self._recorder()
-        if recorder.state.value in ("REC", "PAUSED"):
-            self._say(f"{recorder.stop()} is being saved")
-        else:
-            name = recorder.start(self._points, self._time)
-            self._say(f"recording {name}")
-
-    def _do_label_success(self, value) -> None:
-        self._label("success")
-
-    def _do_label_failure(self, value) -> None:
-        self._label("failure")
-
-    def _do_discard(self, value) -> None:
-        self._label("discard")
-
-    def _label(self, label: str) -> None:
-        name = self._recorder().label(label)
-        if name is None:
-            self._say("there is no episode to label yet")
-            return
-        self._undo.append(("record", 0))
-        self._say(f"{name}: {label}")
-
-    def _do_set_instruction(self, value) -> None:
-        self._recorder().set_instruction(str(value))
-
-    def _recorder(self):
-        if self.wiring.recorder is None:
-            raise RuntimeError("this run has no recorder")
-        return self.wiring.recorder
-
-    def _do_set_frame(self, value) -> None:
-        self.operator.set_frame(value)
-
-    def _do_use_input(self, value) -> None:
-        if self.wiring.open_device is None:
-            raise RuntimeError("this run cannot change its input")
-        if value == "keyboard" and self.operator.keyboard is not None:
-            device = self.operator.keyboard
-        else:
-            device = self.wiring.open_device(str(value))
-        if self.operator.device is not device:
-            old = self.operator.device
-            self.operator.use(device)
-            if old is not self.operator.keyboard:
-                old.close()
-        self._lost = False
-        self._say(f"input: {device.name}")
-        self._resume()
-
-    def _do_reload(self, value) -> None:
-        self._do_load_scene(self.session.path)
-
-    def _do_load_scene(self, value) -> None:
-        if self.wiring.load is None:
-            raise RuntimeError("this run cannot load another scene")
-        if self.wiring.recorder is not None and self.wiring.recorder.state.value in ("REC", "PAUSED"):
-            self.wiring.recorder.stop()
-        try:
-            session = self.wiring.load(str(value), self.view.progress)
-        except Exception:
-            # the old scene is still there and goes on
-            self.view.set_scene(self.session.scene, self.session.engine.positions())
-            raise
-        self._adopt(session)
-        if self.wiring.make_recorder is not None:
-            old, self.wiring.recorder = self.wiring.recorder, self.wiring.make_recorder(session)
-            if old is not None:
-                old.close()
-        self._say(f"scene {session.scene.name}, loaded in {session.seconds:.1f} s")
-
     def _adopt(self, session: Session) -> None:
         self.session = session
         engine = session.engine
@@ -506,36 +356,6 @@ class FrameLoop:
         if self.paused_reason and not self._lost:
             self.paused, self.paused_reason = False, ""
 
-    # -- for the window
-
-    def info(self, frame: Frame) -> dict[str, Any]:
-        """What the panels show beside the Frame; not recorded.
-
-        scene_name, compute, input, latency_ms, slow, teleop (Operator.about), record, checkpoints, forces
-        (name -> (3,) [N]), pads (list of name, depth, force [N]), coat_depth (mesh -> (k,) [m]), scenes.
-        """
-        sample = frame.sample
-        latency = None
-        if sample is not None and sample.t_receive and not self.operator.scripted:
-            latency = max(0.0, 1e3 * (frame.time_mono - sample.t_receive))
-        forces = {}
-        row = self.operator.row_of_active()
-        if frame.signals is not None and row is not None:
-            forces[self.operator.tools[self.operator.teleop.active].name] = -frame.signals.drive_force[0, row]
-        pads = [
-            {"name": name, "depth": pad["depth"], "force": float(np.linalg.norm(pad["force"]))}
-            for name, pad in self._tactile.items()
-        ]
-        marks = [
-            {"id": c.number, "label": c.label, "time": c.time, "automatic": c.automatic} for c in self.checkpoints
-        ]
-        return {
-            "scene_name": self.session.scene.name, "compute": self.wiring.compute, "input": self.operator.device.name,
-            "latency_ms": latency, "slow": self.slow, "teleop": self.operator.about(frame.signals),
-            "record": record_info(self.wiring.recorder), "checkpoints": marks, "forces": forces, "pads": pads,
-            "coat_depth": self._coats,
-        }  # fmt: skip
-
     def close(self) -> None:
         """Seals what is being recorded, gives the device back, closes the view. May be called again."""
         recorder, self.wiring.recorder = self.wiring.recorder, None
@@ -547,23 +367,3 @@ class FrameLoop:
             for device in {id(d): d for d in (self.operator.device, self.operator.keyboard) if d is not None}.values():
                 device.close()
             self.view.close()
-
-
-def record_info(recorder) -> dict[str, Any]:
-    """The record panel's numbers; {} without a recorder."""
-    if recorder is None:
-        return {}
-    status = recorder.status()
-    info = {
-        "state": status.state.value,
-        "seconds": status.duration,
-        "frames": status.num_frames,
-        "disk_free": status.disk_free,
-        "message": status.problem or status.reason,
-        "problem": bool(status.problem),
-        "folder": getattr(recorder, "folder", ""),
-        "progress": status.progress,
-    }
-    if status.episode:
-        info["last"] = {"name": status.episode, "label": status.label, "seconds": status.duration}
-    return info

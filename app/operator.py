@@ -9,7 +9,16 @@ import numpy as np
 
 from app.teleop import ToolLimits, ToolTarget, closure_from_fingers, drive_tools, start_teleop
 from devices.contract import Command, Device, Health, Sample, Status
-from devices.mapping import AXIS_LOCKS, FRAMES, Frames, MappingSettings, gain_of, require_rest, start_mapping, to_command
+from devices.mapping import (
+    AXIS_LOCKS,
+    FRAMES,
+    Frames,
+    MappingSettings,
+    gain_of,
+    require_rest,
+    start_mapping,
+    to_command,
+)
 from devices.rotations import nearest_rotation
 
 
@@ -71,7 +80,9 @@ class Operator:
         joints = [name for name, joint in scene.model.joints.items() if joint.drive is not None]
         for tool in self.tools:
             if tool.palm not in driven:
-                raise ValueError(f"tool {tool.name!r} moves {tool.palm!r}, which is not driven; driven: {', '.join(driven)}")
+                raise ValueError(
+                    f"tool {tool.name!r} moves {tool.palm!r}, which is not driven; driven: {', '.join(driven)}"
+                )
         self._rows = [driven.index(tool.palm) for tool in self.tools]
         self._joints = [[joints.index(finger) for finger in tool.fingers] for tool in self.tools]
         self._limits = [getattr(tool, "limits", None) or ToolLimits() for tool in self.tools]

@@ -45,7 +45,11 @@ class TerminalBar:
 
     def update(self, frame) -> None:
         """One frame was made."""
-        text = f"step {frame.index}" + (f" of {self._steps}" if self._steps else "") + f", x{frame.realtime_factor:.2f} real time"
+        text = (
+            f"step {frame.index}"
+            + (f" of {self._steps}" if self._steps else "")
+            + f", x{frame.realtime_factor:.2f} real time"
+        )
         if self._live:
             if self._progress is None:
                 self._start(text, self._steps)

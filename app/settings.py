@@ -24,7 +24,7 @@ def config_dir() -> Path:
 
 
 def data_dir() -> Path:
-    """Folder of episodes, checkpoints and pictures: TACKTILE_DATA_DIR, else `tacktile` in the platform's data folder."""
+    """Folder of episodes, checkpoints and pictures: TACKTILE_DATA_DIR, else the platform's own place for data."""
     override = os.environ.get("TACKTILE_DATA_DIR")
     if override:
         return Path(override)
@@ -66,7 +66,7 @@ class Settings:
 
     @classmethod
     def load(cls, path: Path | None = None) -> Settings:
-        """Reads the file; a missing one gives the defaults, a broken one the defaults and a warning (never an error)."""
+        """Reads the file; a missing one gives the defaults, a broken one the defaults and a warning, never an error."""
         path = path or config_dir() / "settings.yaml"
         settings = cls()
         try:
@@ -115,5 +115,7 @@ class Settings:
         path.parent.mkdir(parents=True, exist_ok=True)
         table = {k: v for k, v in asdict(self).items() if k not in ("warnings", "unknown")} | self.unknown
         temporary = path.with_suffix(".yaml.tmp")
-        temporary.write_text("# Tacktile settings; written when the window closes\n" + yaml.safe_dump(table), encoding="utf-8")
+        temporary.write_text(
+            "# Tacktile settings; written when the window closes\n" + yaml.safe_dump(table), encoding="utf-8"
+        )
         os.replace(temporary, path)

@@ -31,7 +31,9 @@ class PadImage:
         self._pad_from_world = np.linalg.inv(np.asarray(pad.frame, float))
         self._body_start = body_start
         self._rest = self._to_pad(rest[self.vertices], body_start)
-        self._sample, self.shape, self._inside = _pixel_weights(self._rest[:, :2], triangles, self.pitch, pad.resolution)
+        self._sample, self.shape, self._inside = _pixel_weights(
+            self._rest[:, :2], triangles, self.pitch, pad.resolution
+        )
 
     def _to_pad(self, x: np.ndarray, body: np.ndarray | None) -> np.ndarray:
         """Pad frame of the start, the holder's motion taken out."""
@@ -87,7 +89,7 @@ def _pixel_weights(uv, triangles, pitch, resolution):
         wb = ((px - a[0]) * (c[1] - a[1]) - (py - a[1]) * (c[0] - a[0])) / area
         wc = ((b[0] - a[0]) * (py - a[1]) - (b[1] - a[1]) * (px - a[0])) / area
         wa = 1.0 - wb - wc
-        pixel = (j[:, None] * width + i[None, :])
+        pixel = j[:, None] * width + i[None, :]
         hit = (wa >= -1e-9) & (wb >= -1e-9) & (wc >= -1e-9) & ~filled[pixel]
         pixels = pixel[hit]
         filled[pixels] = True

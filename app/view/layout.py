@@ -112,7 +112,9 @@ def compute_layout(
     if width >= MIN_WIDTH and height >= MIN_HEIGHT:
         left_width, right_width = round(268 * scale), round(300 * scale)
         left = _column("left", gap, top, left_width, bottom - top, gap, scale, collapsed, hidden)
-        right = _column("right", width - gap - right_width, top, right_width, bottom - top, gap, scale, collapsed, hidden)
+        right = _column(
+            "right", width - gap - right_width, top, right_width, bottom - top, gap, scale, collapsed, hidden
+        )
         rects |= left | right
         left_edge = gap + left_width if left else 0.0
         right_edge = width - gap - right_width if right else float(width)
@@ -121,7 +123,9 @@ def compute_layout(
     rects["view_bar"] = Rect(view.x, view.y, view.width, round(34 * scale))
     legend_width = min(round(380 * scale), view.width)
     legend_height = round(46 * scale)
-    rects["legend"] = Rect(view.center[0] - 0.5 * legend_width, view.bottom - legend_height, legend_width, legend_height)
+    rects["legend"] = Rect(
+        view.center[0] - 0.5 * legend_width, view.bottom - legend_height, legend_width, legend_height
+    )
     banner_height = round(64 * scale)
     rects["banner"] = Rect(view.x, rects["view_bar"].bottom + gap, view.width, banner_height)
     return Layout(rects, scale, collapsed)

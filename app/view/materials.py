@@ -33,7 +33,9 @@ def shade(normal: np.ndarray, recipe: tuple[float, ...]) -> tuple[np.ndarray, np
     half /= np.linalg.norm(half)
     lambert = np.clip((normal @ key + wrap) / (1.0 + wrap), 0.0, 1.0)
     sky = 0.5 + 0.5 * normal[..., 1]
-    diffuse = ambient * (0.75 + 0.25 * sky) + (1.0 - ambient) * 0.92 * lambert + fill * np.clip(normal @ side, 0.0, 1.0) * 0.5
+    diffuse = (
+        ambient * (0.75 + 0.25 * sky) + (1.0 - ambient) * 0.92 * lambert + fill * np.clip(normal @ side, 0.0, 1.0) * 0.5
+    )
     highlight = strength * np.clip(normal @ half, 0.0, 1.0) ** sharpness
     highlight += rim * (1.0 - np.clip(normal[..., 2], 0.0, 1.0)) ** 3 * sky
     return np.clip(diffuse, 0.0, 1.0), np.clip(highlight, 0.0, 1.0)

@@ -13,8 +13,8 @@ CHEAP = 0.008  # [s] a redraw: a graphics card is at work, the best pictures cos
 PATIENCE = 12  # redraws in a row
 SHADERS = 4  # first redraws compile shaders: their cost says nothing
 
-# level: (samples per pixel axis, ground, transparency, drawn shadow). Software rendering at 1280x720 (one core): low and
-# medium 30 ms, the blurred ground shadow 115 ms more, four samples a pixel and depth peeling over a second.
+# level: (samples per pixel axis, ground, transparency, drawn shadow). Software rendering at 1280x720 on one core:
+# medium 33 ms, a blurred ground shadow 115 ms more, four samples a pixel with depth peeling over a second.
 LOOKS = {
     "high": (2, "shadow_only", "pretty", True),
     "medium": (1, "none", "none", True),

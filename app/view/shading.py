@@ -7,7 +7,9 @@ from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 
-def split_sharp_edges(vertices: np.ndarray, triangles: np.ndarray, angle: float = 40.0) -> tuple[np.ndarray, np.ndarray]:
+def split_sharp_edges(
+    vertices: np.ndarray, triangles: np.ndarray, angle: float = 40.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Duplicates vertices along edges sharper than an angle, so that smooth shading stays smooth only where it should.
 
     Args:

@@ -21,7 +21,7 @@ class ViewState:
     settings: Settings
     scene: Any = None
     frame: Frame | None = None
-    info: dict[str, Any] = field(default_factory=dict)  # see FrameLoop.info
+    info: dict[str, Any] = field(default_factory=dict)  # see app.info.loop_info
     requests: list[Request] = field(default_factory=list)
     traces: dict[str, deque] = field(default_factory=dict)  # name -> (3,) forces [N], one a frame
     realtime: deque = field(default_factory=lambda: deque(maxlen=HISTORY))

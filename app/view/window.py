@@ -118,7 +118,7 @@ class Window:
         self._progress = None
 
     def draw(self, frame: Frame, info: dict) -> None:
-        """Adopts a frame, and what the loop tells beside it (`FrameLoop.info`); the next tick shows both."""
+        """Adopts a frame, and what the loop tells beside it (`app.info.loop_info`); the next tick shows both."""
         self.state.take(frame, info)
         self._dirty = True
 
@@ -266,7 +266,9 @@ class Window:
             return
         camera = ps.get_view_camera_parameters()
         eye, look = np.asarray(camera.get_position()), np.asarray(camera.get_look_dir())
-        target = eye + look * float(np.linalg.norm(np.asarray(scene.camera[1], float) - np.asarray(scene.camera[0], float)))
+        target = eye + look * float(
+            np.linalg.norm(np.asarray(scene.camera[1], float) - np.asarray(scene.camera[0], float))
+        )
         own = self.settings.bookmarks.setdefault(scene.name, {})
         name = f"view {len(own) + 1}"
         own[name] = [eye.tolist(), target.tolist()]

@@ -48,7 +48,9 @@ class FakeScene:
         count = 0
         for index, (body, (_, _, place)) in enumerate(bodies.items()):
             frame = np.concatenate([[place], np.eye(3)])
-            infos[body] = BodyInfo(body, 4 * index, count, body == "palm", 20.0 if body == "palm" else None, 0.2, np.eye(4))
+            infos[body] = BodyInfo(
+                body, 4 * index, count, body == "palm", 20.0 if body == "palm" else None, 0.2, np.eye(4)
+            )
             points.append(frame)
             count += 4
 
@@ -138,7 +140,8 @@ class FakeEngine:
         self._gap = self._target[:3, 3] - self._x[0]
         return StepReport(
             newton_iterations=3, linear_iterations=41, linear_solver="band", newton_update=3e-3, newton_residual=2e-4,
-            contacts=128, min_distance=4e-5, stage_seconds={"contact": 4e-3, "assemble": 2e-3, "linear": 5e-3, "ccd": 1e-3},
+            contacts=128, min_distance=4e-5,
+            stage_seconds={"contact": 4e-3, "assemble": 2e-3, "linear": 5e-3, "ccd": 1e-3},
         )  # fmt: skip
 
     def signals(self) -> Signals:
@@ -167,7 +170,12 @@ class FakeEngine:
         return out
 
     def get_state(self) -> dict[str, np.ndarray]:
-        return {"x": self._x.copy(), "k": np.array(self._k), "target": self._target.copy(), "joints": self._joints.copy()}
+        return {
+            "x": self._x.copy(),
+            "k": np.array(self._k),
+            "target": self._target.copy(),
+            "joints": self._joints.copy(),
+        }
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
         self.calls.append("set_state")

@@ -45,7 +45,9 @@ def dialog(state: ViewState, name: str, center: tuple[float, float], width: floa
     psim.SetNextWindowPos(center, 0, (0.5, 0.5))
     psim.SetNextWindowSizeConstraints((width, 0.0), (width, most))
     psim.SetNextWindowFocus()
-    psim.Begin(f"##{name}", FIXED & ~psim.ImGuiWindowFlags_NoBringToFrontOnFocus | psim.ImGuiWindowFlags_AlwaysAutoResize)
+    psim.Begin(
+        f"##{name}", FIXED & ~psim.ImGuiWindowFlags_NoBringToFrontOnFocus | psim.ImGuiWindowFlags_AlwaysAutoResize
+    )
     try:
         x, y = psim.GetWindowPos()
         w, h = psim.GetWindowSize()
@@ -83,7 +85,9 @@ def log_item(state: ViewState, name: str) -> None:
     state.rects[name] = (*psim.GetItemRectMin(), *psim.GetItemRectMax())
 
 
-def clickable(state: ViewState, name: str, label: str, on: bool = False, size=(0.0, 0.0), tip: str = "", color=None) -> bool:
+def clickable(
+    state: ViewState, name: str, label: str, on: bool = False, size=(0.0, 0.0), tip: str = "", color=None
+) -> bool:
     """A logged button with a tooltip."""
     hit = theme.button(label, on, size, color or palette.ACCENT)
     log_item(state, name)

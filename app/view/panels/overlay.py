@@ -27,7 +27,9 @@ def draw(state: ViewState, layout: Layout) -> None:
     width = min(480 * s, timeline.width - 24 * s)
     with dialog(state, "overlay", view.center, width, timeline.y - status.bottom - 16 * s):
         theme.text("Tacktile", palette.ACCENT)
-        theme.wrapped("Teleoperate packaging scenes with real tape, feel what the finger feels, record it.", palette.TEXT_DIM)
+        theme.wrapped(
+            "Teleoperate packaging scenes with real tape, feel what the finger feels, record it.", palette.TEXT_DIM
+        )
         psim.Spacing()
         for actions, meaning in SIX:
             keys = "  ".join(state.keymap.get(a, "") for a in actions if a in state.keymap)

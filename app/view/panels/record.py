@@ -10,7 +10,11 @@ from app.view.panels.frame_of import clickable, panel
 from app.view.panels.status_bar import clock
 from app.view.state import ViewState
 
-LABELS = (("success", "label_success", palette.GOOD), ("failure", "label_failure", palette.WARN), ("discard", "discard", palette.BAD))
+LABELS = (
+    ("success", "label_success", palette.GOOD),
+    ("failure", "label_failure", palette.WARN),
+    ("discard", "discard", palette.BAD),
+)
 
 
 def draw(state: ViewState, layout: Layout) -> None:

@@ -71,7 +71,12 @@ def _realtime_plot(state: ViewState, s: float) -> None:
     height = psim.GetContentRegionAvail()[1]
     if len(state.realtime) < 2 or height < 52 * s:
         return
-    flags = implot.ImPlotFlags_NoLegend | implot.ImPlotFlags_NoMenus | implot.ImPlotFlags_NoMouseText | implot.ImPlotFlags_NoInputs
+    flags = (
+        implot.ImPlotFlags_NoLegend
+        | implot.ImPlotFlags_NoMenus
+        | implot.ImPlotFlags_NoMouseText
+        | implot.ImPlotFlags_NoInputs
+    )
     theme.text("real-time factor", palette.TEXT_DIM)
     height = psim.GetContentRegionAvail()[1]
     if not implot.BeginPlot("##realtime", (-1.0, max(min(height, 110 * s), 40 * s)), flags):

@@ -48,7 +48,9 @@ def draw(state: ViewState, layout: Layout) -> None:
         psim.PopStyleVar()
         frame = state.frame
         psim.AlignTextToFramePadding()
-        if clickable(state, "status.scene", f"{state.about('scene_name', 'Tacktile')}  \u2026", tip="Choose another scene"):
+        if clickable(
+            state, "status.scene", f"{state.about('scene_name', 'Tacktile')}  \u2026", tip="Choose another scene"
+        ):
             state.picker = not state.picker
         psim.SameLine(0, 12 * s)
         line, color = device_line(state)

@@ -50,7 +50,10 @@ def _depth(state: ViewState, pads: list, images: DepthImages, s: float) -> None:
     psim.BeginGroup()
     _scale(limit, s, (share * height - 60 * s))
     psim.EndGroup()
-    theme.line(f"deepest {1e3 * top:.2f} mm" + ("  over scale" if top > limit else ""), palette.WARN if top > limit else palette.TEXT_DIM)
+    theme.line(
+        f"deepest {1e3 * top:.2f} mm" + ("  over scale" if top > limit else ""),
+        palette.WARN if top > limit else palette.TEXT_DIM,
+    )
     psim.SameLine(0.66 * psim.GetWindowWidth())
     if clickable(state, "tactile.fit", "fit scale", tip="set the depth scale to what is pressed now"):
         state.settings.scales["depth"] = nice_limit(top if top > 0 else 1e-3)
@@ -89,7 +92,12 @@ def _traces(state: ViewState, s: float) -> None:
     height = psim.GetContentRegionAvail()[1] / len(names) - psim.GetTextLineHeightWithSpacing() - 2 * s
     if height < 40 * s:
         return
-    flags = implot.ImPlotFlags_NoLegend | implot.ImPlotFlags_NoMenus | implot.ImPlotFlags_NoMouseText | implot.ImPlotFlags_NoInputs
+    flags = (
+        implot.ImPlotFlags_NoLegend
+        | implot.ImPlotFlags_NoMenus
+        | implot.ImPlotFlags_NoMouseText
+        | implot.ImPlotFlags_NoInputs
+    )
     bare = implot.ImPlotAxisFlags_NoTickLabels | implot.ImPlotAxisFlags_NoTickMarks | implot.ImPlotAxisFlags_NoGridLines
     for name in names:
         values = np.asarray(state.traces[name])

@@ -27,7 +27,9 @@ def draw(state: ViewState, layout: Layout) -> None:
             ("checkpoint", "Checkpoint", "checkpoint", False, "remember this moment"),
             ("back", "Go back", "load_checkpoint", False, "to the last checkpoint"),
         ):
-            if clickable(state, f"timeline.{name}", label, on, tip=tip, size=(64 * s, 0) if name == "pause" else (0, 0)):
+            if clickable(
+                state, f"timeline.{name}", label, on, tip=tip, size=(64 * s, 0) if name == "pause" else (0, 0)
+            ):
                 state.ask(verb)
             psim.SameLine(0, 4 * s)
         x, _ = psim.GetCursorScreenPos()
@@ -73,7 +75,11 @@ def _track(state: ViewState, x: float, y: float, width: float, height: float, s:
         psim.InvisibleButton("##scrub", (width, 16 * s))
         if psim.IsItemActive():
             state.ask("seek", max(0.0, min(1.0, (psim.GetMousePos()[0] - x) / width)) * end)
-    latest = state.notices[-1] if state.notices else (f"{state.events[-1][0]:.1f} s  {state.events[-1][1]}" if state.events else "")
+    latest = (
+        state.notices[-1]
+        if state.notices
+        else (f"{state.events[-1][0]:.1f} s  {state.events[-1][1]}" if state.events else "")
+    )
     if latest:
         lst.PushClipRect((x, y), (x + width, y + height), True)
         lst.AddText((x, y + 0.08 * height), palette.packed(palette.TEXT_DIM), latest)

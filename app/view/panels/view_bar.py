@@ -65,7 +65,9 @@ def _legend(state: ViewState, layout: Layout) -> None:
         end = f"{factor * limit:g} {unit}"
         lst.AddText((x + width - psim.CalcTextSize(end)[0], low), dim, end)
         psim.SetCursorScreenPos((x + width + 10 * s, y))
-        if clickable(state, "legend.fit", "fit", size=(44 * s, 26 * s), tip="set the scale to this frame's largest value"):
+        if clickable(
+            state, "legend.fit", "fit", size=(44 * s, 26 * s), tip="set the scale to this frame's largest value"
+        ):
             state.settings.scales[mode] = nice_limit(state.field_max)
 
 

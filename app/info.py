@@ -1,0 +1,56 @@
+"""What the panels show beside the Frame. Not recorded: an episode keeps the Frame alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from app.frame import Frame
+
+
+def loop_info(loop, frame: Frame) -> dict[str, Any]:
+    """For `View.draw`.
+
+    scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
+    (name -> (3,) [N] on the driven tool), pads (name, depth (h, w) [m], force [N]), coat_depth (mesh -> (k,) [m]).
+    """
+    sample = frame.sample
+    latency = None
+    if sample is not None and sample.t_receive and not loop.operator.scripted:
+        latency = max(0.0, 1e3 * (frame.time_mono - sample.t_receive))
+    forces = {}
+    row = loop.operator.row_of_active()
+    if frame.signals is not None and row is not None:
+        forces[loop.operator.tools[loop.operator.teleop.active].name] = -frame.signals.drive_force[0, row]
+    pads = [
+        {"name": name, "depth": pad["depth"], "force": float(np.linalg.norm(pad["force"]))}
+        for name, pad in loop._tactile.items()
+    ]
+    marks = [{"id": c.number, "label": c.label, "time": c.time, "automatic": c.automatic} for c in loop.checkpoints]
+    return {
+        "scene_name": loop.session.scene.name, "compute": loop.wiring.compute, "input": loop.operator.device.name,
+        "latency_ms": latency, "slow": loop.slow, "teleop": loop.operator.about(frame.signals),
+        "record": record_info(loop.wiring.recorder), "checkpoints": marks, "forces": forces, "pads": pads,
+        "coat_depth": loop._coats,
+    }  # fmt: skip
+
+
+def record_info(recorder) -> dict[str, Any]:
+    """The record panel's numbers; {} without a recorder."""
+    if recorder is None:
+        return {}
+    status = recorder.status()
+    info = {
+        "state": status.state.value,
+        "seconds": status.duration,
+        "frames": status.num_frames,
+        "disk_free": status.disk_free,
+        "message": status.problem or status.reason,
+        "problem": bool(status.problem),
+        "folder": getattr(recorder, "folder", ""),
+        "progress": status.progress,
+    }
+    if status.episode:
+        info["last"] = {"name": status.episode, "label": status.label, "seconds": status.duration}
+    return info

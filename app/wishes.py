@@ -1,0 +1,170 @@
+"""What the operator may ask for between steps, one method a wish: pause, reset, checkpoints, recording, other scenes.
+
+Part of `FrameLoop`; a file of its own because the loop should read as the loop.
+"""
+
+from __future__ import annotations
+
+from app.frame import Request
+
+SLOW_MOTION = 0.25  # [-] simulated time over wall time while slow motion is on
+
+
+class Wishes:
+    """Mixin of `app.loop.FrameLoop`: `_do_VERB(value)` carries out `Request(VERB, value)`."""
+
+    def _carry_out(self, request: Request) -> None:
+        """One wish, between steps. What cannot be done is said, never raised."""
+        action = getattr(self, f"_do_{request.verb}", None)
+        if action is None:
+            self._say(f"{request.verb!r} is not something this window can do")
+            return
+        try:
+            action(request.value)
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:  # noqa: BLE001 - the operator's wish failed, not the run
+            self._say(f"{request.verb.replace('_', ' ')}: {error}")
+
+    def _do_pause(self, value) -> None:
+        wanted = (not self.paused) if value is None else bool(value)
+        if wanted:
+            self._pause()
+        else:
+            self._without_device = self._lost  # the operator decides to go on without it
+            self._resume()
+
+    def _do_step(self, value) -> None:
+        self._pause()
+        self._single_steps += int(value or 1)
+
+    def _do_slow(self, value) -> None:
+        self.slow = float(value) if value else (1.0 if self.slow < 1.0 else SLOW_MOTION)
+        self.slow = min(max(self.slow, 0.01), 1.0)
+        self._say("full speed" if self.slow == 1.0 else f"slow motion, {self.slow:g} of real time")
+
+    def _do_quit(self, value) -> None:
+        self._stop = True
+
+    def _do_help(self, value) -> None:
+        self.view.toggle_help()
+
+    def _do_reset(self, value) -> None:
+        point = self.checkpoints.take(self._time, self.index, self.operator.teleop, "before reset", automatic=True)
+        self._undo.append(("checkpoint", point.number))
+        self.session.engine.reset()
+        self._after_jump("reset", 0.0, 0)
+
+    def _do_checkpoint(self, value) -> None:
+        point = self.checkpoints.take(self._time, self.index, self.operator.teleop, str(value or ""))
+        self._say(f"{point.label} at {point.time:.2f} s")
+
+    def _do_load_checkpoint(self, value) -> None:
+        point = self.checkpoints.find(value)
+        before = self.checkpoints.take(
+            self._time, self.index, self.operator.teleop, "before going back", automatic=True
+        )
+        self._undo.append(("checkpoint", before.number))
+        self._restore(point)
+
+    def _restore(self, point) -> None:
+        self.session.engine.set_state(point.state)
+        self._after_jump(f"back at {point.label}", point.time, point.index, point.teleop)
+
+    def _after_jump(self, what: str, time_sim: float, index: int, teleop=None) -> None:
+        """The state was set: targets, clocks, recorder and pause follow."""
+        self._time, self.index = time_sim, index
+        self.operator.settle(self.session.scene, self.session.engine)
+        if teleop is not None:
+            self.operator.teleop = teleop
+        self.operator.hold_until_rest()
+        self._points = self.session.engine.positions()
+        self._signals = self._report = None
+        self._stalls = 0
+        if self.wiring.recorder is not None:
+            self.wiring.recorder.restart_point(what)
+        self._say(what)
+        if self.paused_reason and not self._lost:
+            self.paused_reason = ""
+            self.outcome.failure = ""
+
+    def _do_undo(self, value) -> None:
+        kind, number = self._undo.pop() if self._undo else ("record", 0)
+        if kind == "checkpoint":
+            self._restore(self.checkpoints.find(number))
+            return
+        recorder = self.wiring.recorder
+        self._say((recorder.undo() if recorder is not None else None) or "there is nothing to undo")
+
+    def _do_record(self, value) -> None:
+        recorder = self._recorder()
+        if recorder.state.value in ("REC", "PAUSED"):
+            self._say(f"{recorder.stop()} is being saved")
+        else:
+            name = recorder.start(self._points, self._time)
+            self._say(f"recording {name}")
+
+    def _do_label_success(self, value) -> None:
+        self._label("success")
+
+    def _do_label_failure(self, value) -> None:
+        self._label("failure")
+
+    def _do_discard(self, value) -> None:
+        self._label("discard")
+
+    def _label(self, label: str) -> None:
+        name = self._recorder().label(label)
+        if name is None:
+            self._say("there is no episode to label yet")
+            return
+        self._undo.append(("record", 0))
+        self._say(f"{name}: {label}")
+
+    def _do_set_instruction(self, value) -> None:
+        self._recorder().set_instruction(str(value))
+
+    def _recorder(self):
+        if self.wiring.recorder is None:
+            raise RuntimeError("this run has no recorder")
+        return self.wiring.recorder
+
+    def _do_set_frame(self, value) -> None:
+        self.operator.set_frame(value)
+
+    def _do_use_input(self, value) -> None:
+        if self.wiring.open_device is None:
+            raise RuntimeError("this run cannot change its input")
+        if value == "keyboard" and self.operator.keyboard is not None:
+            device = self.operator.keyboard
+        else:
+            device = self.wiring.open_device(str(value))
+        if self.operator.device is not device:
+            old = self.operator.device
+            self.operator.use(device)
+            if old is not self.operator.keyboard:
+                old.close()
+        self._lost = False
+        self._say(f"input: {device.name}")
+        self._resume()
+
+    def _do_reload(self, value) -> None:
+        self._do_load_scene(self.session.path)
+
+    def _do_load_scene(self, value) -> None:
+        if self.wiring.load is None:
+            raise RuntimeError("this run cannot load another scene")
+        if self.wiring.recorder is not None and self.wiring.recorder.state.value in ("REC", "PAUSED"):
+            self.wiring.recorder.stop()
+        try:
+            session = self.wiring.load(str(value), self.view.progress)
+        except Exception:
+            # the old scene is still there and goes on
+            self.view.set_scene(self.session.scene, self.session.engine.positions())
+            raise
+        self._adopt(session)
+        if self.wiring.make_recorder is not None:
+            old, self.wiring.recorder = self.wiring.recorder, self.wiring.make_recorder(session)
+            if old is not None:
+                old.close()
+        self._say(f"scene {session.scene.name}, loaded in {session.seconds:.1f} s")
