@@ -30,10 +30,10 @@ class Options:
     dt: float = 1.0 / 30.0
     integrator: str = "backward_euler"
     newton_tolerance: float = 1e-2
-    contact_tolerance: float = 0.1
+    contact_tolerance: float = 0.03
     newton_max_iterations: int = 60
     linear_solver: str = "auto"
-    linear_tolerance: float = 1e-3
+    linear_tolerance: float = 1e-2
     linear_max_iterations: int = 2000
     epsv: float = 1e-3
     friction_iterations: int = 1

@@ -43,6 +43,7 @@ class Newton:
         stages.add("accept", s.accept)
         stages.add("finish", s.finish)
         stages.add("read", self._read)
+        self.usual_candidates = 0  # length of the list that the last start of a step needed
         self.on_iteration: Callable[[], None] | None = None
 
     def _start(self) -> None:
@@ -89,7 +90,11 @@ class Newton:
 
     def _start_guess(self, report: StepReport) -> None:
         self.stages.run("predict")
-        self._update_candidates(report)
+        s = self.system
+        if s.has_contact and s.candidates.num_candidates > 2 * self.usual_candidates:
+            s.candidates.invalidate()  # made for a wide Newton direction: every pass over it would cost too much
+        if self._update_candidates(report):
+            self.usual_candidates = s.candidates.num_candidates
         self.stages.run("detect")
         self.stages.run("start")
         self.stages.run("hold")

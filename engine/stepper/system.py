@@ -6,6 +6,7 @@ order the stages run.
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 from engine.contact import guess, narrow
@@ -67,11 +68,21 @@ class System:
         self.assembly = Assembly(model, self.energies, self.pattern)
         self.jacobi = BlockJacobi(model, self.assembly)
         wants_band = options.linear_solver in ("auto", "band")
-        self.band = BandFactor(model, self.assembly, max_half_band=24 if options.linear_solver == "auto" else 64)
+        self.band = BandFactor(model, self.assembly, self._stiffness_ratio(), always=options.linear_solver == "band")
         self.use_band = wants_band and self.band.available
         self.solver_name = "direct" if options.linear_solver == "direct" else ("band" if self.use_band else "pcg")
         self.cg = ConjugateGradients(model, options.linear_max_iterations)
         self.cg.tolerance.fill_(options.linear_tolerance)
+
+    def _stiffness_ratio(self) -> np.ndarray:
+        """Elastic over inertial diagonal of each free node at the initial positions [-], (N,)."""
+        self.map.launch_positions(self.state.x, self.points)
+        wp.copy(self.points_start, self.points)
+        self.begin_energies()
+        self.assembly.launch(self.inputs, self.state.x, self.state.x)
+        diagonal = self.assembly.values.numpy()[self.pattern.diagonal]
+        inertia = np.maximum(self.model.node_mass.numpy(), 1e-300) / float(self.step_size.numpy()[0]) ** 2
+        return np.trace(diagonal, axis1=1, axis2=2) / 3.0 / inertia - 1.0
 
     def _make_contact(self) -> None:
         model, options = self.model, self.options
