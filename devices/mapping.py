@@ -57,8 +57,18 @@ class MappingSettings:
     pose_lag_limit: float = 0.1  # [m] and [rad]: motion that lags further behind than this is forgotten
 
     def __post_init__(self):
-        for name in ("linear_speed", "angular_speed", "gripper_speed", "fine_factor", "stale_after", "pose_scale",
-                     "pose_linear_limit", "pose_angular_limit", "pose_lag_limit", "wall_ratio_limit"):
+        for name in (
+            "linear_speed",
+            "angular_speed",
+            "gripper_speed",
+            "fine_factor",
+            "stale_after",
+            "pose_scale",
+            "pose_linear_limit",
+            "pose_angular_limit",
+            "pose_lag_limit",
+            "wall_ratio_limit",
+        ):
             _check(name, getattr(self, name), _finite(getattr(self, name)) and getattr(self, name) > 0.0, "above 0")
         for name in ("ramp_time", "rest_time"):
             _check(name, getattr(self, name), _finite(getattr(self, name)) and getattr(self, name) >= 0.0, "0 or above")
@@ -213,9 +223,7 @@ def _ramp_start(settings: MappingSettings) -> float:
     return 0.0 if settings.ramp_time > 0.0 else 1.0
 
 
-def _engage(
-    sample: Sample, status: Status, settings: MappingSettings, state: MappingState, now: float
-) -> MappingState:
+def _engage(sample: Sample, status: Status, settings: MappingSettings, state: MappingState, now: float) -> MappingState:
     """Decide whether this reading drives, and prepare a start without a jump when it begins to."""
     reading = sample.twist if sample.kind is Kind.RATE else sample.pose
     usable = sample.valid and (reading is None or bool(np.all(np.isfinite(reading))))

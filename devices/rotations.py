@@ -77,13 +77,13 @@ def quat_from_matrix(m: np.ndarray) -> np.ndarray:
     largest = int(np.argmax(squares))
     s = np.sqrt(squares[largest])
     if largest == 3:
-        q = np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], s * s]) / (2 * s)
+        q = np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], s * s])
     elif largest == 0:
-        q = np.array([s * s, m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[2, 1] - m[1, 2]]) / (2 * s)
+        q = np.array([s * s, m[0, 1] + m[1, 0], m[0, 2] + m[2, 0], m[2, 1] - m[1, 2]])
     elif largest == 1:
-        q = np.array([m[0, 1] + m[1, 0], s * s, m[1, 2] + m[2, 1], m[0, 2] - m[2, 0]]) / (2 * s)
+        q = np.array([m[0, 1] + m[1, 0], s * s, m[1, 2] + m[2, 1], m[0, 2] - m[2, 0]])
     else:
-        q = np.array([m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], s * s, m[1, 0] - m[0, 1]]) / (2 * s)
+        q = np.array([m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], s * s, m[1, 0] - m[0, 1]])
     q = q / np.linalg.norm(q)
     return -q if q[3] < 0 else q
 

@@ -263,6 +263,22 @@ def no_permission():
 
 
 if __name__ == "__main__":
-    print(json.dumps({f.__name__: f for f in (
-        axes, firmware_with_other_layout, freshest_of_many, overdriven, buttons, taps, unplug, silence, status,
-        no_permission)}[sys.argv[1]]()))
+    print(
+        json.dumps(
+            {
+                f.__name__: f
+                for f in (
+                    axes,
+                    firmware_with_other_layout,
+                    freshest_of_many,
+                    overdriven,
+                    buttons,
+                    taps,
+                    unplug,
+                    silence,
+                    status,
+                    no_permission,
+                )
+            }[sys.argv[1]]()
+        )
+    )
