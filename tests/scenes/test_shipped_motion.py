@@ -56,9 +56,13 @@ def test_the_gripper_pinches_the_strip_and_lifts_it():
     assert signals.joint_force[0] == pytest.approx([8.0, 8.0], rel=0.05), "each finger pinches with its force limit"
     tip = player.engine.mesh_positions("strip")[:7]
     assert np.abs(tip[:, 2] - 0.0405).max() < 2e-3
-    player.run(2.0)  # lifted by about 80 mm
+    held_from = player.engine.body_transform("gripper.palm")[:3, 3]
+    held = tip[3]
+    player.run(2.0)  # lifted by about 80 mm, carried towards the strip by 18 mm
     tip = player.engine.mesh_positions("strip")[:7]
     palm = player.engine.body_transform("gripper.palm")[:3, 3] - player.scene.tools[0].home[:3, 3]
+    moved = tip[3] - held - (player.engine.body_transform("gripper.palm")[:3, 3] - held_from)
+    assert np.abs(moved[:2]).max() < 1e-3, "friction keeps it from sliding between the fingers"
     assert palm[2] > 0.07 and tip[3, 2] - 0.0405 == pytest.approx(palm[2], abs=4e-3), "the pinched end follows the palm"
     assert not player.intersects()
 
