@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from engine.builder import ModelBuilder
+from engine.edits import Grasp, Release
 from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
 from engine.options import Options
 
-__all__ = ["ContactMaterial", "Engine", "JointDrive", "ModelBuilder", "Options", "ShellMaterial", "SolidMaterial"]
+__all__ = ["ContactMaterial", "Engine", "Grasp", "JointDrive", "ModelBuilder", "Options", "Release", "ShellMaterial", "SolidMaterial"]
 
 
 def __getattr__(name: str):

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
+from engine.edits import Grasp, Release, Riding
 from engine.options import Options
 from engine.saving import load_state, model_fingerprint, save_state
-from engine.signals import read_signals
+from engine.signals import read_signals, touching_vertices
 from engine.stepper.newton import Newton
 from engine.types import Control, Model, Signals, State, StepReport
 
@@ -26,6 +27,8 @@ class Engine:
     def __init__(self, model: Model, options: Options | None = None, capture: bool = True):
         self.model = model
         self.options = options or Options()
+        self._capture = capture
+        self._riding = Riding(model)
         self._driven = [b for b in model.bodies.values() if b.driven]
         self._driven_joints = [j for j in model.joints.values() if j.drive is not None]
         self.state = self._initial_state()
@@ -74,8 +77,46 @@ class Engine:
         """Names of the rows of Control.joint_target."""
         return [j.name for j in self._driven_joints]
 
+    def apply(self, edits) -> None:
+        """Carry out `Grasp` and `Release` edits between steps; momentum of points and bodies is kept.
+
+        Raises KeyError or ValueError naming what does not fit; nothing is changed then.
+        """
+        before, x, v = self._riding.state(), self.state.x.numpy().copy(), self.state.v.numpy().copy()
+        try:
+            for edit in edits:
+                if isinstance(edit, Grasp):
+                    self._riding.grasp(edit, x, v)
+                elif isinstance(edit, Release):
+                    self._riding.release(edit, x, v)
+                else:
+                    raise ValueError(f"cannot apply {edit!r}; legal edits: Grasp, Release")
+        except (KeyError, ValueError):
+            self._riding.restore(before)
+            raise
+        self.state.x.assign(x)
+        self.state.v.assign(v)
+        self._rebuild()
+
+    def grasped(self, world: int = 0) -> dict[str, np.ndarray]:
+        """Grasped vertices by mesh, local ids."""
+        found = {}
+        for name, info in self.model.meshes.items():
+            start = info.points.start + world * self.model.points_per_world
+            local = self._riding.points - start
+            mine = np.sort(local[(local >= 0) & (local < info.points.stop - info.points.start)])
+            if len(mine):
+                found[name] = mine
+        return found
+
+    def touching(self, meshes, world: int = 0) -> dict[str, np.ndarray]:
+        """Vertices of shells and solids now in contact with any of the named meshes, by mesh, local ids."""
+        return touching_vertices(self, meshes, world)
+
     def reset(self, world: int | None = None) -> None:
         """Back to the model's initial state, all worlds or one."""
+        if self._riding.clear(world):
+            self._rebuild()
         fresh = self._initial_state()
         n = self.model.nodes_per_world
         rows = slice(None) if world is None else slice(world * n, (world + 1) * n)
@@ -125,6 +166,7 @@ class Engine:
         arrays["step_index"], arrays["time"] = s.step_index.copy(), s.time.copy()
         arrays["control_body_transform"] = self._control.body_transform.copy()
         arrays["control_joint_target"] = self._control.joint_target.copy()
+        arrays.update(self._riding.state())
         return arrays
 
     def set_state(self, arrays: dict[str, np.ndarray]) -> None:
@@ -133,25 +175,28 @@ class Engine:
         for name, current in expected.items():
             if name not in arrays:
                 raise ValueError(f"state lacks the array '{name}'; it needs {', '.join(expected)}")
-            if np.shape(arrays[name]) != current.shape:
+            if not name.startswith("grasp_") and np.shape(arrays[name]) != current.shape:
                 raise ValueError(
                     f"state array '{name}' has shape {np.shape(arrays[name])}; this model needs {current.shape}"
                 )
+        changed = self._riding.restore(arrays)
         for name in ("x", "v", "x_prev", "v_prev"):
             getattr(self.state, name).assign(np.asarray(arrays[name], float))
         self.state.step_index[:] = arrays["step_index"]
         self.state.time[:] = arrays["time"]
         self._control.body_transform[:] = arrays["control_body_transform"]
         self._control.joint_target[:] = arrays["control_joint_target"]
+        if changed:
+            self._rebuild()
         self._refresh_points()
 
     def save(self, path) -> None:
         """Write the state with version and model fingerprint; `load` resumes bit for bit on the same device."""
-        save_state(path, self.get_state(), model_fingerprint(self.model), self.options)
+        save_state(path, self.get_state(), model_fingerprint(self._riding.base), self.options)
 
     def load(self, path) -> None:
         """Restore `save`. Raises ValueError when the file is of another model or a later version."""
-        self.set_state(load_state(path, model_fingerprint(self.model)))
+        self.set_state(load_state(path, model_fingerprint(self._riding.base)))
 
     # private --------------------------------------------------------------------------------------------------------
     def _initial_state(self) -> State:
@@ -209,6 +254,12 @@ class Engine:
             if not np.isfinite(value).all():
                 raise ValueError(f"Control.{name} holds values that are not finite")
         return Control(np.array(control.body_transform, float), np.array(control.joint_target, float))
+
+    def _rebuild(self) -> None:
+        """The embedding has changed: a new system over the same state."""
+        self.model = self._riding.model()
+        self.newton = Newton(self.model, self.state, self.options, self._capture)
+        self._refresh_points()
 
     def _refresh_points(self) -> None:
         system = self.newton.system

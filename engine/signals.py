@@ -60,3 +60,30 @@ def _joints(engine) -> tuple[np.ndarray, np.ndarray]:
         position[:, j] = energy.coordinate_host(x).reshape(worlds, -1)[:, joint.element]
         force[:, j] = energy.force_host(x).reshape(worlds, -1)[:, joint.element]
     return position, force
+
+
+def touching_vertices(engine, meshes, world: int) -> dict[str, np.ndarray]:
+    """Vertices of shells and solids in active contact with one of the named meshes, local ids by mesh."""
+    system, model = engine.newton.system, engine.model
+    unknown = [name for name in meshes if name not in model.meshes]
+    if unknown:
+        raise KeyError(f"no mesh '{unknown[0]}'; available: {', '.join(model.meshes)}")
+    if not system.has_contact:
+        return {}
+    engine.newton.read_contact()
+    active = system.active.numpy()[: int(system.active_count.numpy()[0])]
+    stencils = system.candidates.points.numpy()[active] - world * model.points_per_world
+
+    def belongs(info):
+        return (stencils >= info.points.start) & (stencils < info.points.stop)
+
+    touched = np.zeros(len(stencils), bool)
+    for name in meshes:
+        touched |= belongs(model.meshes[name]).any(axis=1)
+    found = {}
+    for name, info in model.meshes.items():
+        if info.kind in ("shell", "solid") and name not in meshes:
+            vertices = np.unique(stencils[touched][belongs(info)[touched]]) - info.points.start
+            if len(vertices):
+                found[name] = vertices
+    return found

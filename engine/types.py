@@ -119,6 +119,7 @@ class Model:
     bodies: dict[str, BodyInfo]
     joints: dict[str, JointInfo]
     topology_version: int = 0
+    node_unused: wp.array | None = None  # 1 while no point rides on a node (its vertex is grasped), int (N,); None = 0
     warnings: tuple[str, ...] = ()  # what the start checks found suspicious
 
     @property
@@ -138,6 +139,7 @@ class State:
     v: wp.array  # node velocities [m/s], vec3d (N,)
     x_prev: wp.array  # node positions one step earlier, for BDF2 [m], vec3d (N,)
     v_prev: wp.array  # [m/s], vec3d (N,)
+    # grasped points are kept beside, in engine.edits.Riding
     step_index: np.ndarray  # steps since reset, int64 (W,)
     time: np.ndarray  # simulated time [s], float64 (W,)
 

@@ -108,6 +108,17 @@ def detect_kernel(
 
 
 @wp.kernel
+def pad_active_kernel(
+    active_count: wp.array(dtype=int), active_out: wp.array(dtype=int), order_out: wp.array(dtype=int)
+):
+    """Entries behind the count sort to the end."""
+    k = wp.tid()
+    order_out[k] = k
+    if k >= active_count[0]:
+        active_out[k] = 2147483647
+
+
+@wp.kernel
 def derivatives_kernel(
     c: CandidateArrays,
     x: wp.array(dtype=wp.vec3d),

@@ -43,6 +43,7 @@ class Newton:
         stages.add("accept", s.accept)
         stages.add("finish", s.finish)
         stages.add("read", self._read)
+        self._on_cpu = wp.get_device(model.device).is_cpu
         self.usual_candidates = 0  # length of the list that the last start of a step needed
         self.on_iteration: Callable[[], None] | None = None
 
@@ -139,16 +140,24 @@ class Newton:
     def _solve(self, report: StepReport) -> None:
         s = self.system
         if self.options.linear_solver == "direct":
-            started = time.perf_counter()
-            blocks = (s.contacts, s.friction.blocks) if s.has_contact else ()
-            s.cg.x.assign(solve_direct(s.assembly, blocks, s.node_free.numpy()))
-            self.stages.seconds["solve"] = self.stages.seconds.get("solve", 0.0) + time.perf_counter() - started
+            self._solve_direct()
             return
         self.stages.run("factor")
         self.stages.run("solve")
         if s.use_band and s.cg.scalars.broken.numpy().any():
             self.stages.run("solve plain")
             report.linear_solver = "pcg (band factor broke down)"
+        if self._on_cpu and int(s.cg.iterations.numpy()[0]) >= self.options.linear_max_iterations:
+            self._solve_direct()  # PCG ran out: a factorisation is dearer, a wrong direction dearer still
+            report.linear_solver = "direct (PCG ran out of iterations)"
+
+    def _solve_direct(self) -> None:
+        s = self.system
+        started = time.perf_counter()
+        blocks = (s.contacts, s.friction.blocks) if s.has_contact else ()
+        s.cg.x.assign(solve_direct(s.assembly, blocks, s.node_free.numpy()))
+        s.cg.scalars.broken.zero_()
+        self.stages.seconds["solve"] = self.stages.seconds.get("solve", 0.0) + time.perf_counter() - started
 
     def _update_candidates(self, report: StepReport) -> bool:
         """Make the pair list valid for the motion points + points_dx; True when it was rebuilt."""

@@ -112,7 +112,9 @@ class System:
         self.candidate_version = self.candidates.version
         self.list = narrow.candidate_arrays(self.candidates)
         self.gap = wp.zeros(capacity, dtype=wp.float64, device=self.device)
-        self.active = wp.zeros(capacity, dtype=int, device=self.device)
+        self.active = wp.zeros(2 * capacity, dtype=int, device=self.device)  # twice: the sort's scratch
+        if self.stride > 1:
+            self.active_order = wp.zeros(2 * capacity, dtype=int, device=self.device)
         self.near = wp.zeros(capacity, dtype=int, device=self.device)
         self.normal_force = wp.zeros(capacity, dtype=wp.float64, device=self.device)
         self.contacts = StencilBlocks(capacity, self.device)
@@ -135,7 +137,10 @@ class System:
             wp.launch(
                 predict.rigid_guess_kernel, bodies, [m.body_node, s.x, s.v, wp.float64(o.dt)], [self.dx], device=self.device
             )
-        self.node_fixed.zero_()
+        if m.node_unused is None:
+            self.node_fixed.zero_()
+        else:
+            wp.copy(self.node_fixed, m.node_unused)
 
     def map_start(self) -> None:
         self.map.launch_positions(self.state.x, self.points)
@@ -154,6 +159,16 @@ class System:
             [self.gap, self.active, self.active_count, self.worlds.min_gap],
             device=self.device,
         )
+        if self.stride > 1:
+            self._sort_active()
+
+    def _sort_active(self) -> None:
+        """Many threads list active pairs in any order: back to candidate order, so that sums do not depend on it."""
+        capacity = len(self.active) // 2
+        wp.launch(
+            narrow.pad_active_kernel, capacity, [self.active_count, self.active, self.active_order], device=self.device
+        )
+        wp.utils.radix_sort_pairs(self.active, self.active_order, capacity)
 
     def lag_friction(self) -> None:
         if self.has_contact:

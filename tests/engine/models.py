@@ -37,7 +37,9 @@ def block(builder: ModelBuilder, name: str = "block", size=(0.04, 0.04, 0.02), a
     builder.add_body(name, vertices, triangles, contact, transform=transform, density=1000.0, **kwargs)
 
 
-def soft_pad(builder: ModelBuilder, name: str = "pad", cells=(6, 6, 2), size=(0.02, 0.02, 0.004), at=(0, 0, 0), **kwargs):
+def soft_pad(
+    builder: ModelBuilder, name: str = "pad", cells=(6, 6, 2), size=(0.02, 0.02, 0.004), at=(0, 0, 0), **kwargs
+):
     """A gel block with its centre at `at`; returns its rest vertices."""
     vertices, tets = shapes.box_tets(*cells, size)
     vertices = vertices - 0.5 * (vertices.min(0) + vertices.max(0)) + np.asarray(at, float)

@@ -139,3 +139,30 @@ def test_band_factor_is_exact_for_static_contact():
     report = engine.step()
     assert report.linear_solver == "band" and report.contacts > 100
     assert report.linear_iterations <= 2 * report.newton_iterations
+
+
+def test_exhausted_pcg_falls_back_to_a_factorisation_and_says_so():
+    engine = crowded_engine(linear_solver="pcg", linear_max_iterations=2)
+    report = engine.step()
+    assert report.linear_solver == "direct (PCG ran out of iterations)"
+    exact = crowded_engine(linear_solver="direct")
+    exact.step()
+    assert np.abs(engine.positions() - exact.positions()).max() < 1e-6
+
+
+def test_sorting_of_active_pairs_restores_candidate_order(crowded):
+    """The path that only GPUs take, run here: a shuffled list comes back in order."""
+    import warp as wp
+
+    s = crowded.newton.system
+    state = crowded.get_state()
+    s.detect()
+    count = int(s.active_count.numpy()[0])
+    ordered = s.active.numpy()[:count].copy()
+    shuffled = s.active.numpy().copy()
+    shuffled[:count] = np.random.default_rng(0).permutation(ordered)
+    s.active.assign(shuffled)
+    s.active_order = wp.zeros(len(s.active), dtype=int, device=s.device)
+    s._sort_active()
+    assert count > 50 and np.array_equal(s.active.numpy()[:count], ordered)
+    crowded.set_state(state)
