@@ -6,13 +6,13 @@ import dataclasses
 
 import numpy as np
 import pytest
-from tests.app.fake_scene import DT, FakeEngine, FakeScene
 
 from app.frame import Request
 from app.loop import FrameLoop, Wiring
 from app.operator import Operator
 from app.session import Session
 from devices.contract import Health, Sample, Status
+from tests.app.fake_scene import DT, FakeEngine, FakeScene
 
 
 class FakeDevice:
