@@ -194,7 +194,9 @@ def _gripped(command: Command, state: ToolState, dt: float, limits: ToolLimits) 
         return float(np.clip(state.closure + step, 0.0, 1.0)), None
     if goal is None:
         return state.closure, None
-    return state.closure + float(np.clip(goal - state.closure, -most, most)), goal
+    if abs(goal - state.closure) <= most:
+        return goal, goal
+    return state.closure + float(np.copysign(most, goal - state.closure)), goal
 
 
 def _shortened(vector: np.ndarray, limit: float) -> np.ndarray:

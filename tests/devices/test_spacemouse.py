@@ -78,6 +78,11 @@ def test_one_poll_gives_the_last_of_many_reports(scenario):
     assert abs(got["x"] - (349 / 350)) < 1e-12
 
 
+def test_poll_is_up_to_date_while_the_reader_starves(scenario):
+    got = scenario("starved_reader", FAKEHID_PID=WIRELESS)
+    assert abs(got["x"] - 0.8) < 1e-12 and got["open_after_close"] is False
+
+
 def test_a_cap_beyond_its_range_stays_within_the_contract(scenario):
     np.testing.assert_allclose(scenario("overdriven", FAKEHID_PID=WIRELESS)["twist"], [1, -1, 0, 0, 0, 0])
 
