@@ -176,11 +176,24 @@ def devices() -> None:
     console.print(table)
 
 
-@app.command()
-def episodes(
+class DefaultIsList(TyperGroup):
+    """`tacktile episodes` and `tacktile episodes DIR` mean `tacktile episodes list ...`."""
+
+    def parse_args(self, ctx, args):
+        if not args or (args[0] not in self.commands and args[0] not in ("--help", "-h")):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+episodes = typer.Typer(cls=DefaultIsList, help="List, replay and recover recorded episodes.")
+app.add_typer(episodes, name="episodes")
+
+
+@episodes.command("list")
+def list_all(
     folder: Annotated[Path | None, typer.Argument(help="Folder of episodes. Default: all in your data folder.")] = None,
 ) -> None:
-    """List recorded episodes."""
+    """List episodes (the default)."""
     from app.record import list_episodes
     from app.settings import data_dir
 
@@ -200,6 +213,47 @@ def episodes(
         console.print(table)
     else:
         console.print(f"no episodes under {escape(str(place))}", soft_wrap=True)
+
+
+@episodes.command()
+def replay(
+    episode: Annotated[Path, typer.Argument(help="An episode_NNNN.h5.")],
+    inputs: Annotated[
+        bool, typer.Option("--inputs", help="Step the engine again with the recorded inputs and say where it differs.")
+    ] = False,
+    scene: Annotated[
+        str | None, typer.Option("--scene", metavar="SCENE", help="Default: the scene named in the episode.")
+    ] = None,
+    compute: Annotated[
+        str | None, typer.Option("--compute", "-c", metavar="WHERE", help="Default: that of the recording.")
+    ] = None,
+) -> None:
+    """Show an episode again in the window; `--inputs` repeats it step by step and compares to the bit."""
+    from app.record import EpisodeError
+    from app.replay import ReplayError
+    from app.replay_run import replay_episode
+
+    try:
+        code = replay_episode(episode, inputs, scene, compute, console)
+    except (ValueError, FileNotFoundError, EpisodeError, ReplayError) as error:
+        raise refuse(str(error)) from None
+    raise typer.Exit(code)
+
+
+@episodes.command()
+def recover(
+    folder: Annotated[Path, typer.Argument(help="Folder of episodes.")],
+) -> None:
+    """Save what a killed run left unsaved; a start in the window does this by itself."""
+    from app.record import recover as recover_folder
+
+    if not folder.is_dir():
+        raise refuse(f"{folder} is not a folder")
+    found = recover_folder(folder)
+    for one in found:
+        console.print(escape(one.text), soft_wrap=True)
+    if not found:
+        console.print("nothing was left unsaved")
 
 
 def _planned(what: str, standing: str) -> None:

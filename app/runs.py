@@ -46,6 +46,7 @@ def start_run(options: RunOptions, console: Console) -> int:
     from scenes.config import load_config
 
     quiet_warp()
+    _end_on_terminate()
     load_config(options.scene, list(options.overrides))  # a slip is told before a window opens
     compute, sentence = choose_compute(options.compute)
     console.print(escape(sentence))
@@ -58,6 +59,17 @@ def start_run(options: RunOptions, console: Console) -> int:
             except NoWindow as error:
                 console.print(f"the window did not open ({escape(str(error))}): running without one", soft_wrap=True)
     return _without_window(options, compute, console)
+
+
+def _end_on_terminate() -> None:
+    """SIGTERM ends a run as Ctrl+C does: what is being recorded is sealed."""
+    import signal
+    import threading
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background of a shell
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class NoWindow(RuntimeError):

@@ -62,7 +62,7 @@ def quiet_warp() -> None:
     """Warp's own list of devices and modules would bury the few sentences the operator should read."""
     import warp as wp
 
-    wp.config.quiet = not os.environ.get("TACKTILE_DEBUG")
+    wp.config.log_level = wp.LOG_INFO if os.environ.get("TACKTILE_DEBUG") else wp.LOG_ERROR
 
 
 def load_session(

@@ -10,6 +10,7 @@ import numpy as np
 
 from app.frame import Frame, Request
 from app.settings import Settings
+from app.view import palette
 
 HISTORY = 240  # frames a trace shows: 8 s at dt 1/30
 
@@ -27,6 +28,9 @@ class ViewState:
     realtime: deque = field(default_factory=lambda: deque(maxlen=HISTORY))
     newton: deque = field(default_factory=lambda: deque(maxlen=HISTORY))
     stages: dict[str, float] = field(default_factory=dict)  # stage -> smoothed seconds a step
+    stage_colors: dict[str, tuple] = field(
+        default_factory=dict
+    )  # given once to each stage that was ever among the dearest
     events: deque = field(default_factory=lambda: deque(maxlen=200))  # (time_sim, text)
     scenes: list = field(default_factory=list)  # (name, path, description)
     keymap: dict[str, str] = field(default_factory=dict)  # action -> key, for the help
@@ -38,6 +42,14 @@ class ViewState:
     rects: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)  # x0, y0, x1, y1 as drawn
     draw_seconds: float = 0.0  # smoothed cost of one redraw [s]
     quality: str = "medium"  # in use
+
+    def dearest(self, count: int) -> list[tuple[str, float]]:
+        """The stages that cost most, (name, seconds a step); each keeps its colour from the first time it is one."""
+        ranked = sorted(self.stages.items(), key=lambda item: -item[1])[:count]
+        for name, _ in ranked:
+            if name not in self.stage_colors and len(self.stage_colors) < len(palette.STAGES):
+                self.stage_colors[name] = palette.STAGES[len(self.stage_colors)]
+        return ranked
 
     def ask(self, verb: str, value: Any = None) -> None:
         """Queues a wish; the loop carries it out between steps."""

@@ -23,6 +23,7 @@ MATERIALS = {  # finish of a scene's look -> material
     "gloss": "tacktile_gloss",
     "metal": "tacktile_metal",
 }
+CHEAP_SHADOW = 5_000  # points up to which the drawn shadow costs nothing that matters, at any quality
 LIGHT = np.array([0.22, -0.16, -1.0])  # direction of the drawn shadow [m per m of height]
 
 
@@ -178,8 +179,9 @@ class Structures:
                 largest = max(largest, float(values.max(initial=0.0)))
             self._color(drawn, values, limit)
         if self._shadow is not None:
-            self._shadow.set_enabled(self.shadows)
-            if self.shadows:
+            shown = self.shadows or len(self._shadow_ids) < CHEAP_SHADOW
+            self._shadow.set_enabled(shown)
+            if shown:
                 self._shadow.update_vertex_positions(self._shadow_positions(points))
         return largest
 

@@ -46,19 +46,19 @@ def _stage_bar(state: ViewState, s: float) -> None:
     x, y = psim.GetCursorScreenPos()
     width, height = psim.GetContentRegionAvail()[0], 9 * s
     lst = psim.GetWindowDrawList()
+    named = state.dearest(4)
     ranked = sorted(state.stages.items(), key=lambda item: -item[1])
-    order = list(state.stages)
     at = x
     for stage, seconds in ranked:
         span = width * seconds / total
-        color = palette.packed(palette.STAGES[order.index(stage) % len(palette.STAGES)])
+        color = palette.packed(state.stage_colors.get(stage, palette.IDLE))
         lst.AddRectFilled((at, y), (max(at + span - 1, at), y + height), color)
         at += span
     psim.Dummy((width, height))
-    for stage, seconds in ranked[:4]:
+    for stage, seconds in named:
         cx, cy = psim.GetCursorScreenPos()
         side = 8 * s
-        color = palette.packed(palette.STAGES[order.index(stage) % len(palette.STAGES)])
+        color = palette.packed(state.stage_colors.get(stage, palette.IDLE))
         lst.AddRectFilled((cx, cy + 4 * s), (cx + side, cy + 4 * s + side), color, 2 * s)
         psim.Dummy((side, side))
         psim.SameLine(0, 6 * s)

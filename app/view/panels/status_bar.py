@@ -64,6 +64,16 @@ def draw(state: ViewState, layout: Layout) -> None:
         _right_side(state, rect.width, s)
 
 
+def _dearest(state: ViewState) -> str:
+    """What a slow frame goes to: the dearest stage of the step, or drawing when the step is the smaller part."""
+    if not state.stages:
+        return ""
+    wall = state.frame.dt / max(state.frame.realtime_factor, 1e-6)
+    if sum(state.stages.values()) < 0.5 * wall and state.draw_seconds > 0.25 * wall:
+        return "drawing"
+    return max(state.stages, key=state.stages.get).replace("_", " ")
+
+
 def _right_side(state: ViewState, width: float, s: float) -> None:
     """Recording, disk, compute, real-time factor, help: right-aligned, measured before they are placed."""
     frame = state.frame
@@ -75,7 +85,7 @@ def _right_side(state: ViewState, width: float, s: float) -> None:
     factor = frame.realtime_factor if frame else 0.0
     speed = f"x{factor:.2f} real time"
     slow = frame is not None and frame.stepped and factor < SLOW
-    stage = max(state.stages, key=state.stages.get) if slow and state.stages else ""
+    stage = _dearest(state) if slow else ""
     compute = state.about("compute", "")
     bar = 54 * s
 

@@ -51,7 +51,7 @@ def _depth(state: ViewState, pads: list, images: DepthImages, s: float) -> None:
     _scale(limit, s, (share * height - 60 * s))
     psim.EndGroup()
     theme.line(
-        f"deepest {1e3 * top:.2f} mm" + ("  over scale" if top > limit else ""),
+        f"{1e3 * top:.2f} mm deep" + (", over scale" if top > limit else ""),
         palette.WARN if top > limit else palette.TEXT_DIM,
     )
     psim.SameLine(0.66 * psim.GetWindowWidth())

@@ -36,7 +36,7 @@ def draw(state: ViewState, layout: Layout) -> None:
         if not open_:
             return
         line, color = device_line(state)
-        theme.row("input", line, color)
+        theme.wrapped(line, color)
         frame = state.frame
         if frame is not None and frame.status is not None and frame.status.message:
             theme.wrapped(frame.status.message, palette.TEXT if frame.status.ok else palette.BAD)

@@ -45,7 +45,8 @@ def _track(state: ViewState, x: float, y: float, width: float, height: float, s:
     frame = state.frame
     now = frame.time_sim if frame else 0.0
     replay = state.about("replay")
-    end = replay["seconds"] if replay else max(now, 10.0)
+    now = replay["now"] if replay else now
+    end = max(replay["seconds"], 1e-3) if replay else max(now, 10.0)
     lst = psim.GetWindowDrawList()
     line = y + 0.66 * height
     stamp = f"{now:.2f} s" + (f" / {end:.2f} s" if replay else "")

@@ -1,0 +1,157 @@
+"""Seeing an episode again: in the window by its states, or step by step by its inputs."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from app.frame import Request
+from app.headless import has_display
+from app.progress import TerminalBar
+from app.record import Episode
+from app.replay import InputReplay, StateReplay
+from app.session import Session, choose_compute, load_session, quiet_warp
+from app.settings import Settings
+
+TICK = 1.0 / 60.0  # [s] between looks at the window
+
+
+def replay_episode(path: Path, by_inputs: bool, scene: str | None, compute: str | None, console: Console) -> int:
+    """Replays; returns the exit status: 0, or 1 when a replay by inputs differs from the recording.
+
+    Raises:
+        FileNotFoundError, app.record.EpisodeError, app.replay.ReplayError: it cannot be opened or does not fit.
+        ValueError: no such scene or processor.
+    """
+    quiet_warp()
+    with Episode(path) as episode:
+        where, sentence = choose_compute(compute or str(_versions_of(episode).get("compute", "")) or None)
+        if by_inputs or not has_display():
+            console.print(escape(sentence))
+            if not by_inputs:
+                console.print("no display was found: replaying by inputs, without a window")
+            session = load_session(*_scene_of(episode, scene), where, TerminalBar(console, None).loading)
+            return _by_inputs(episode, session, console)
+        return _by_states(episode, _scene_of(episode, scene), where, console)
+
+
+def _versions_of(episode: Episode) -> dict[str, Any]:
+    versions = episode.meta.get("versions")
+    return versions if isinstance(versions, dict) else {}
+
+
+def _scene_of(episode: Episode, scene: str | None) -> tuple[str, list[str]]:
+    """Scene and overrides of the recording, unless another scene is named."""
+    if scene is not None:
+        return scene, []
+    overrides = _versions_of(episode).get("overrides", [])
+    return episode.scene_name, [str(text) for text in overrides]
+
+
+def _by_inputs(episode: Episode, session: Session, console: Console) -> int:
+    from engine.types import Control
+
+    bar = TerminalBar(console, episode.num_frames)
+
+    class Seen:
+        """What the bar wants of a frame."""
+
+        def __init__(self, index: int, factor: float):
+            self.index, self.realtime_factor = index, factor
+
+    begin = time.perf_counter()
+
+    def on_step(step) -> None:
+        done = step.frame + 1
+        bar.update(Seen(done, done * session.dt / max(time.perf_counter() - begin, 1e-9)))
+
+    try:
+        replay = InputReplay(episode, session.engine, lambda fields: Control(**fields), versions=_versions_of(episode))
+        result = replay.run(on_step=on_step)
+    finally:
+        bar.stop()
+    console.print(escape(f"{episode.name}: {result.text}"), soft_wrap=True)
+    return 0 if result.first_divergence is None else 1
+
+
+def _by_states(episode: Episode, scene: tuple[str, list[str]], compute: str, console: Console) -> int:
+    from app.view.window import Window
+
+    window = Window(Settings.load())
+    try:
+        session = load_session(*scene, compute, window.progress)
+        replay = StateReplay(episode, session.scene.model.points_per_world)
+        window.set_scene(session.scene, session.engine.positions())
+        window.state.overlay = False
+        Player(replay, window, session).run()
+    finally:
+        window.close()
+    return 0
+
+
+class Player:
+    """Plays a StateReplay in a view: pause, single rows, slow motion, scrubbing.
+
+    Args:
+        replay: frames by row. view: as for `app.loop.FrameLoop`. session: its pads and scene name are shown.
+    """
+
+    def __init__(self, replay: StateReplay, view, session: Session, clock=time.monotonic, sleep=time.sleep):
+        self.replay, self.view, self.session = replay, view, session
+        self.seconds = 0.0
+        self.paused = False
+        self.speed = 1.0
+        self._row = -1
+        self._clock, self._sleep = clock, sleep
+
+    def run(self) -> None:
+        """Until the view closes."""
+        last = self._clock()
+        while not self.view.closed:
+            now = self._clock()
+            if not self.paused:
+                self.seconds = min(self.seconds + self.speed * (now - last), self.replay.duration)
+            last = now
+            self.once()
+            self._sleep(max(0.0, TICK - (self._clock() - now)))
+
+    def once(self) -> None:
+        """Wishes, then the row of the moment when it is another one."""
+        for wish in self.view.poll():
+            self._carry_out(wish)
+        row = self.replay.row_at(self.seconds)
+        if row != self._row:
+            self._row = row
+            frame = self.replay.frame(row)
+            self.view.draw(frame, self.info(frame))
+        self.view.tick()
+
+    def _carry_out(self, wish: Request) -> None:
+        if wish.verb == "pause":
+            self.paused = not self.paused if wish.value is None else bool(wish.value)
+        elif wish.verb == "seek":
+            self.seconds = min(max(float(wish.value), 0.0), self.replay.duration)
+        elif wish.verb == "step":
+            self.paused = True
+            row = min(self.replay.row_at(self.seconds) + 1, len(self.replay) - 1)
+            self.seconds = float(self.replay.time[row])
+        elif wish.verb == "slow":
+            self.speed = 1.0 if self.speed < 1.0 else 0.25
+        elif wish.verb == "reset":
+            self.seconds = 0.0
+
+    def info(self, frame) -> dict[str, Any]:
+        """See `app.info.loop_info`; here with `replay`: seconds (length) and now."""
+        tactile = frame.extra.get("tactile", {})
+        pads = [{"name": name, "depth": pad["depth"], "force": 0.0} for name, pad in tactile.items() if "depth" in pad]
+        return {
+            "scene_name": self.session.scene.name,
+            "input": self.replay.episode.name,
+            "slow": self.speed,
+            "pads": pads,
+            "replay": {"seconds": self.replay.duration, "now": float(self.replay.time[self._row])},
+        }
