@@ -77,8 +77,13 @@ def start_tool(transform: np.ndarray, closure: float = 0.0) -> ToolState:
 
 
 def closure_from_fingers(tool: Any, joints: Sequence[float]) -> float:
-    """Closure [0, 1] of the fingers as they are, the inverse of `finger_targets` (their mean). joints [m] (n,)."""
+    """Closure [0, 1] of the fingers as they are, the inverse of `finger_targets` (their mean). joints [m] (n,).
+
+    0 for a tool without fingers, or with fingers that have nowhere to go.
+    """
     opened, closed = _finger_range(tool)
+    if not np.all(opened != closed) or len(opened) == 0:
+        return 0.0
     return float(np.clip(np.mean((np.asarray(joints, dtype=float) - opened) / (closed - opened)), 0.0, 1.0))
 
 

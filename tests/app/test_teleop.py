@@ -174,7 +174,8 @@ def test_gripper_rate_toggle_and_target():
 
 def test_toggle_goes_to_the_farther_end():
     for closure, end in ((0.49, 1.0), (0.51, 0.0)):
-        state, _ = drive(move(verbs=("grip_toggle",)), start_tool(np.eye(4), closure), steps=30)
+        state, _ = drive(move(verbs=("grip_toggle",)), start_tool(np.eye(4), closure))
+        state, _ = drive(move(), state, steps=30)
         assert state.closure == end
 
 
@@ -191,6 +192,13 @@ def test_fingers_of_different_range():
     tool = SimpleNamespace(fingers=["a", "b"], open_position=[0.0, 0.0], closed_position=[0.03, -0.03])
     np.testing.assert_allclose(finger_targets(tool, 0.5), [0.015, -0.015])
     assert closure_from_fingers(tool, [0.03, -0.03]) == 1.0
+
+
+def test_a_tool_without_fingers():
+    tool = SimpleNamespace(fingers=(), open_position=0.0, closed_position=0.0)
+    assert finger_targets(tool, 0.5).shape == (0,) and closure_from_fingers(tool, []) == 0.0
+    _, target = to_control(move(0.3, verbs=("grip_toggle",)), start_tool(np.eye(4)), DT, tool=tool, limits=WIDE)
+    assert target.fingers.shape == (0,) and target.transform[0, 3] == pytest.approx(0.01)
 
 
 def test_two_tools_switch_without_a_jump():
