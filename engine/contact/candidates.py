@@ -310,7 +310,8 @@ class Candidates:
         if self._edge_bvh is not None:
             self._run(pair_filter.query_edges_kernel,
                       [wp.uint64(self._edge_bvh.id), self._edge_root, self._edge_partners, c.edges, self._edge_part,
-                       self._edge_lower, self._edge_upper, c.vertices.shape[0], self._buffer], n)
+                       self._edge_lower, self._edge_upper, self._point_lower, self._point_upper, c.vertices.shape[0],
+                       self._buffer], n)
         wp.utils.array_scan(self._row_count, self._row_offset, inclusive=False)
         self._run(sort.scatter_kernel,
                   [self._buffer, self._row_offset, self._sorted_row, self._sorted_column, self.count], n)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import warp as wp
 
 from engine.contact.bvh_boxes import offset3, round_down_vector, round_up_vector, widen
+from engine.distance.edge_edge import edge_edge_weights
+from engine.distance.point_triangle import point_triangle_weights
+from engine.distance.stencil import weighted_difference
 
 wp.set_module_options({"enable_backward": False})
 
@@ -59,6 +62,38 @@ def query_upper(partners: Partners, k: int, upper: wp.vec3) -> wp.vec3:
 
 
 @wp.func
+def box_centre(lower: wp.vec3, upper: wp.vec3) -> wp.vec3d:
+    return (widen(lower) + widen(upper)) * wp.float64(0.5)
+
+
+@wp.func
+def box_radius(lower: wp.vec3, upper: wp.vec3) -> wp.float64:
+    """Half the diagonal: no place in the box is farther from its centre [m]."""
+    return wp.length(widen(upper) - widen(lower)) * wp.float64(0.5)
+
+
+@wp.func
+def frame_shift(partners: Partners, k: int) -> wp.vec3d:
+    """Middle of the range of c_self - c_partner for entry k [m]."""
+    pair = partners.pair[k]
+    shift = wp.vec3d()
+    if pair >= 0:
+        shift = (partners.pair_lower[pair] + partners.pair_upper[pair]) * wp.float64(0.5)
+        if partners.sign[k] < 0:
+            shift = -shift
+    return shift
+
+
+@wp.func
+def frame_shift_radius(partners: Partners, k: int) -> wp.float64:
+    pair = partners.pair[k]
+    radius = wp.float64(0.0)
+    if pair >= 0:
+        radius = wp.length(partners.pair_upper[pair] - partners.pair_lower[pair]) * wp.float64(0.5)
+    return radius
+
+
+@wp.func
 def append_pair(buffer: PairBuffer, row: int, column: int):
     slot = wp.atomic_add(buffer.row_count, row, 1)
     k = wp.atomic_add(buffer.total, 0, 1)
@@ -66,6 +101,49 @@ def append_pair(buffer: PairBuffer, row: int, column: int):
         buffer.row[k] = row
         buffer.column[k] = column
         buffer.slot[k] = slot
+
+
+# Boxes of long or slanted elements overlap far more often than the elements meet: of a cloth's pairs with itself nearly
+# all are topological neighbours. A pair is dropped when even the features through the boxes' centres are farther apart
+# than all their points can move inside the boxes, plus the reach (the last factor covers rounding).
+ROUNDING = wp.constant(wp.float64(1.000001))
+
+
+@wp.func
+def triangle_in_reach(
+    t: wp.vec3i,
+    centre: wp.vec3d,
+    slack: wp.float64,
+    point_lower: wp.array(dtype=wp.vec3),
+    point_upper: wp.array(dtype=wp.vec3),
+) -> bool:
+    a = box_centre(point_lower[t[0]], point_upper[t[0]])
+    b = box_centre(point_lower[t[1]], point_upper[t[1]])
+    c = box_centre(point_lower[t[2]], point_upper[t[2]])
+    radius = wp.max(
+        box_radius(point_lower[t[0]], point_upper[t[0]]),
+        wp.max(box_radius(point_lower[t[1]], point_upper[t[1]]), box_radius(point_lower[t[2]], point_upper[t[2]])),
+    )
+    w = point_triangle_weights(centre, a, b, c)
+    return wp.length(weighted_difference(w, centre, a, b, c)) <= (slack + radius) * ROUNDING
+
+
+@wp.func
+def edge_in_reach(
+    f: wp.vec2i,
+    a0: wp.vec3d,
+    a1: wp.vec3d,
+    slack: wp.float64,
+    point_lower: wp.array(dtype=wp.vec3),
+    point_upper: wp.array(dtype=wp.vec3),
+) -> bool:
+    b0 = box_centre(point_lower[f[0]], point_upper[f[0]])
+    b1 = box_centre(point_lower[f[1]], point_upper[f[1]])
+    radius = wp.max(
+        box_radius(point_lower[f[0]], point_upper[f[0]]), box_radius(point_lower[f[1]], point_upper[f[1]])
+    )
+    w = edge_edge_weights(a0, a1, b0, b1)
+    return wp.length(weighted_difference(w, a0, a1, b0, b1)) <= (slack + radius) * ROUNDING
 
 
 @wp.kernel
@@ -88,12 +166,15 @@ def query_triangles_kernel(
             for k in range(partners.offset[part], partners.offset[part + 1]):
                 lower = query_lower(partners, k, point_lower[p])
                 upper = query_upper(partners, k, point_upper[p])
+                centre = box_centre(point_lower[p], point_upper[p]) + frame_shift(partners, k)
+                slack = box_radius(point_lower[p], point_upper[p]) + frame_shift_radius(partners, k) + partners.reach[k]
                 query = wp.bvh_query_aabb(bvh, lower, upper, root[partners.part[k]])
                 j = int(0)
                 while wp.bvh_query_next(query, j):
                     t = triangles[j]
                     if t[0] != p and t[1] != p and t[2] != p:
-                        append_pair(buffer, i, j)
+                        if triangle_in_reach(t, centre, slack, point_lower, point_upper):
+                            append_pair(buffer, i, j)
 
 
 @wp.kernel
@@ -106,6 +187,8 @@ def query_edges_kernel(
     edge_part: wp.array(dtype=int),
     edge_lower: wp.array(dtype=wp.vec3),
     edge_upper: wp.array(dtype=wp.vec3),
+    point_lower: wp.array(dtype=wp.vec3),
+    point_upper: wp.array(dtype=wp.vec3),
     first_row: int,
     buffer: PairBuffer,
 ):
@@ -118,10 +201,18 @@ def query_edges_kernel(
                 partner = partners.part[k]
                 lower = query_lower(partners, k, edge_lower[i])
                 upper = query_upper(partners, k, edge_upper[i])
+                shift = frame_shift(partners, k)
+                a0 = box_centre(point_lower[e[0]], point_upper[e[0]]) + shift
+                a1 = box_centre(point_lower[e[1]], point_upper[e[1]]) + shift
+                slack = frame_shift_radius(partners, k) + partners.reach[k]
+                slack += wp.max(
+                    box_radius(point_lower[e[0]], point_upper[e[0]]), box_radius(point_lower[e[1]], point_upper[e[1]])
+                )
                 query = wp.bvh_query_aabb(bvh, lower, upper, root[partner])
                 j = int(0)
                 while wp.bvh_query_next(query, j):
                     if j > i or partner != part:
                         f = edges[j]
                         if f[0] != e[0] and f[0] != e[1] and f[1] != e[0] and f[1] != e[1]:
-                            append_pair(buffer, first_row + wp.min(i, j), wp.max(i, j))
+                            if edge_in_reach(f, a0, a1, slack, point_lower, point_upper):
+                                append_pair(buffer, first_row + wp.min(i, j), wp.max(i, j))
