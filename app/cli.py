@@ -32,6 +32,7 @@ class DefaultIsRun(TyperGroup):
 app = typer.Typer(
     cls=DefaultIsRun,
     add_completion=True,
+    pretty_exceptions_show_locals=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Teleoperate packaging scenes with real adhesive tape, feel what the finger feels, record demonstrations.\n\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +38,12 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@lru_cache(maxsize=1)
+def _episodes_in(folder: str, episode: str, state: str) -> int:
+    """Counted anew only when the recorder's episode or state changes."""
+    return sum(1 for _ in Path(folder).glob("episode_*.h5"))
+
+
 def record_info(recorder) -> dict[str, Any]:
     """The record panel's numbers; {} without a recorder."""
     if recorder is None:
@@ -50,6 +58,7 @@ def record_info(recorder) -> dict[str, Any]:
         "problem": bool(status.problem),
         "folder": getattr(recorder, "folder", ""),
         "progress": status.progress,
+        "count": _episodes_in(str(getattr(recorder, "folder", "")), status.episode, status.state.value),
     }
     if status.episode:
         info["last"] = {"name": status.episode, "label": status.label, "seconds": status.duration}

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
-from app.frame import Request
+from app.frame import Frame, Request
 from app.headless import has_display
 from app.progress import TerminalBar
 from app.record import Episode
 from app.replay import InputReplay, StateReplay
 from app.session import Session, choose_compute, load_session, quiet_warp
 from app.settings import Settings
+from engine.types import Control, StepReport
 
 TICK = 1.0 / 60.0  # [s] between looks at the window
 
@@ -53,8 +55,6 @@ def _scene_of(episode: Episode, scene: str | None) -> tuple[str, list[str]]:
 
 
 def _by_inputs(episode: Episode, session: Session, console: Console) -> int:
-    from engine.types import Control
-
     bar = TerminalBar(console, episode.num_frames)
 
     class Seen:
@@ -93,6 +93,19 @@ def _by_states(episode: Episode, scene: tuple[str, list[str]], compute: str, con
     return 0
 
 
+def for_view(frame: Frame) -> Frame:
+    """A recorded frame as the panels want it: tables are dicts again, the device's state of then is left out."""
+    report = frame.report
+    if report is not None:
+        table = dict(vars(StepReport()))
+        table |= {name: value for name, value in vars(report).items() if value is not None}
+        table["stage_seconds"] = (
+            dict(vars(table["stage_seconds"])) if hasattr(table["stage_seconds"], "__dict__") else {}
+        )
+        report = StepReport(**{name: table[name] for name in vars(StepReport())})
+    return replace(frame, status=None, control=None, report=report)
+
+
 class Player:
     """Plays a StateReplay in a view: pause, single rows, slow motion, scrubbing.
 
@@ -126,7 +139,7 @@ class Player:
         row = self.replay.row_at(self.seconds)
         if row != self._row:
             self._row = row
-            frame = self.replay.frame(row)
+            frame = for_view(self.replay.frame(row))
             self.view.draw(frame, self.info(frame))
         self.view.tick()
 
@@ -153,5 +166,9 @@ class Player:
             "input": self.replay.episode.name,
             "slow": self.speed,
             "pads": pads,
-            "replay": {"seconds": self.replay.duration, "now": float(self.replay.time[self._row])},
+            "replay": {
+                "seconds": self.replay.duration,
+                "now": float(self.replay.time[self._row]),
+                "paused": self.paused,
+            },
         }

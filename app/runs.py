@@ -110,7 +110,7 @@ def _with_window(options: RunOptions, compute: str, console: Console) -> int:
         view.close()
         raise
     for text in _recover(options.record or data_dir() / "episodes" / session.scene.name):
-        view.state.notices.append(text)
+        view.state.notice(text)
     outcome = _run(FrameLoop(session, operator, view, wiring), options.steps, settings)
     return _report(outcome, console)
 

@@ -34,7 +34,6 @@ class ViewState:
     events: deque = field(default_factory=lambda: deque(maxlen=200))  # (time_sim, text)
     scenes: list = field(default_factory=list)  # (name, path, description)
     keymap: dict[str, str] = field(default_factory=dict)  # action -> key, for the help
-    notices: list[str] = field(default_factory=list)  # what the window itself has to say: cheaper drawing, bad settings
     field_max: float = 0.0  # largest value of the coloured field in this frame
     overlay: bool = False  # first-start page
     picker: bool = False  # scene picker
@@ -54,6 +53,10 @@ class ViewState:
     def ask(self, verb: str, value: Any = None) -> None:
         """Queues a wish; the loop carries it out between steps."""
         self.requests.append(Request(verb, value))
+
+    def notice(self, text: str) -> None:
+        """Something that the window itself has to say, among the events."""
+        self.events.append((self.frame.time_sim if self.frame else 0.0, text))
 
     def about(self, key: str, default: Any = None) -> Any:
         """A value of the last frame's `info`, or the default before the first frame."""

@@ -75,7 +75,8 @@ class Window:
         self.state = ViewState(settings)
         self.state.keymap = help_texts(keymap or {})
         self.state.overlay = not settings.overlay_seen
-        self.state.notices += settings.warnings
+        for text in settings.warnings:
+            self.state.notice(text)
         self.closed = False
         self.problem = ""  # traceback of the last exception while drawing
         self._progress: tuple[str, float] | None = ("starting", 0.0)
@@ -109,7 +110,6 @@ class Window:
         self.state.scene = scene
         self.state.frame = None
         self.state.clear_history()
-        self.state.events.clear()
         own = self.settings.bookmarks.get(scene.name, {})
         eye, target = tuple(scene.camera)[:2]
         self._bookmarks = {"home": (eye, target)} | dict(getattr(scene, "bookmarks", {}) or {}) | own
@@ -136,7 +136,7 @@ class Window:
             notice = self._quality.note(now - begin)
             if notice:
                 self._quality.apply()
-                self.state.notices.append(notice)
+                self.state.notice(notice)
         self._last_tick = now
         if self._rect_log:
             Path(self._rect_log).write_text(json.dumps(self.state.rects))
@@ -210,13 +210,15 @@ class Window:
             text = traceback.format_exc()
             if text != self.problem:
                 print(text, file=sys.stderr)
-                self.state.notices.append(f"a panel failed: {text.strip().splitlines()[-1]}")
+                self.state.notice(f"a panel failed: {text.strip().splitlines()[-1]}")
             self.problem = text
 
     def _build(self) -> None:
         width, height = ps.get_window_size()
         state = self.state
-        hidden = () if state.about("pads") or state.traces or state.frame is None else ("tactile",)
+        hidden = [] if state.about("pads") or state.traces or state.frame is None else ["tactile"]
+        if state.about("replay"):
+            hidden += ["teleop", "record"]
         collapsed = [name for name in self.settings.collapsed if name not in hidden]
         layout = compute_layout(width, height, self.settings.ui_scale, _known(collapsed), hidden)
         theme.apply_style(layout.scale)

@@ -19,17 +19,9 @@ def draw(state: ViewState, layout: Layout) -> None:
         paused = frame is not None and frame.mode == "PAUSED"
         psim.SetCursorPosY(0.5 * (layout["timeline"].height - psim.GetFrameHeight()))
         top = psim.GetCursorPosY()
-        for name, label, verb, on, tip in (
-            ("pause", "Resume" if paused else "Pause", "pause", paused, "stop and go on"),
-            ("step", "Step", "step", False, "one step while paused"),
-            ("slow", "Slow", "slow", state.about("slow", 1.0) < 1.0, "slow motion"),
-            ("reset", "Reset", "reset", False, "back to the start; can be undone"),
-            ("checkpoint", "Checkpoint", "checkpoint", False, "remember this moment"),
-            ("back", "Go back", "load_checkpoint", False, "to the last checkpoint"),
-        ):
-            if clickable(
-                state, f"timeline.{name}", label, on, tip=tip, size=(64 * s, 0) if name == "pause" else (0, 0)
-            ):
+        for name, label, verb, on, tip in _buttons(state, paused):
+            wide = (64 * s, 0) if name == "pause" else (0, 0)
+            if clickable(state, f"timeline.{name}", label, on, tip=tip, size=wide):
                 state.ask(verb)
             psim.SameLine(0, 4 * s)
         x, _ = psim.GetCursorScreenPos()
@@ -38,6 +30,25 @@ def draw(state: ViewState, layout: Layout) -> None:
         if room > 120 * s:
             psim.SetCursorPosY(top)
             _track(state, x, layout["timeline"].y, room, layout["timeline"].height, s)
+
+
+def _buttons(state: ViewState, paused: bool) -> list[tuple[str, str, str, bool, str]]:
+    """(name, label, verb, on, tooltip); a replay has no checkpoints."""
+    replay = state.about("replay")
+    paused = replay["paused"] if replay else paused
+    buttons = [
+        ("pause", "Resume" if paused else "Pause", "pause", paused, "stop and go on"),
+        ("step", "Step", "step", False, "one step while paused"),
+        ("slow", "Slow", "slow", state.about("slow", 1.0) < 1.0, "slow motion"),
+    ]
+    if replay:
+        return [*buttons, ("reset", "Start", "reset", False, "from the beginning")]
+    return [
+        *buttons,
+        ("reset", "Reset", "reset", False, "back to the start; can be undone"),
+        ("checkpoint", "Checkpoint", "checkpoint", False, "remember this moment"),
+        ("back", "Go back", "load_checkpoint", False, "to the last checkpoint"),
+    ]
 
 
 def _track(state: ViewState, x: float, y: float, width: float, height: float, s: float) -> None:
@@ -76,11 +87,7 @@ def _track(state: ViewState, x: float, y: float, width: float, height: float, s:
         psim.InvisibleButton("##scrub", (width, 16 * s))
         if psim.IsItemActive():
             state.ask("seek", max(0.0, min(1.0, (psim.GetMousePos()[0] - x) / width)) * end)
-    latest = (
-        state.notices[-1]
-        if state.notices
-        else (f"{state.events[-1][0]:.1f} s  {state.events[-1][1]}" if state.events else "")
-    )
+    latest = f"{state.events[-1][0]:.1f} s  {state.events[-1][1]}" if state.events else ""
     if latest:
         lst.PushClipRect((x, y), (x + width, y + height), True)
         lst.AddText((x, y + 0.08 * height), palette.packed(palette.TEXT_DIM), latest)
