@@ -186,14 +186,15 @@ def read_attr(item: h5py.Group | h5py.Dataset, name: str, default: Any = None) -
 def _read_chunk(dataset, first, rows, row_shape, num_bytes, shuffled) -> np.ndarray:
     at = (first,) + (0,) * len(row_shape)
     try:
-        if dataset.id.get_chunk_info_by_coord(at).size > num_bytes + num_bytes // 100 + 1024:
+        info = dataset.id.get_chunk_info_by_coord(at)
+        if info.size > num_bytes + num_bytes // 100 + 1024:
             raise LayoutError(f"{dataset.name}: the chunk at row {first} is larger than its contents can be")
-        mask, stored = dataset.id.read_direct_chunk(at)
+        _, stored = dataset.id.read_direct_chunk(at)  # its own filter mask reads 0 whatever was stored
     except (OSError, RuntimeError, ValueError) as error:
         if isinstance(error, LayoutError):
             raise
         raise LayoutError(f"{dataset.name}: the chunk at row {first} is missing or unreadable") from None
-    data = inflate(bytes(stored), num_bytes) if mask == 0 else None
+    data = inflate(bytes(stored), num_bytes) if info.filter_mask == 0 else None
     if data is None:
         raise LayoutError(f"{dataset.name}: the chunk at row {first} is damaged")
     dtype, shape = _plain_dtype(dataset.dtype), (rows, *row_shape)

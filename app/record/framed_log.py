@@ -17,6 +17,7 @@ limits before memory is taken, and a payload can never expand beyond its declare
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import struct
@@ -101,8 +102,10 @@ class FramedLogWriter:
         self._lock = threading.Lock()  # append from the loop, sync from a helper thread
         self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
         self._end = 0
+        if not _lock_file(self._fd) or not _is_still(self.path, self._fd):
+            os.close(self._fd)  # recovery, in another process, was quicker and removes the empty file
+            raise FileExistsError(errno.EEXIST, "taken by another process", str(self.path))
         try:
-            _lock_file(self._fd)
             head = struct.pack("<8sHH", FILE_MAGIC, LOG_VERSION, 0)
             self._write(head + struct.pack("<I", zlib.crc32(head)))
         except BaseException:
@@ -272,31 +275,50 @@ def inflate(stored: bytes, raw_length: int) -> bytes | None:
     return data if len(data) == raw_length else None
 
 
-def _lock_file(fd: int) -> None:
-    """Advisory lock that dies with the process: recovery leaves logs alone that are still being written."""
-    if os.name == "nt":
-        import msvcrt
-
-        os.lseek(fd, 2**40, os.SEEK_SET)  # a byte far behind the data, so that readers are not blocked
-        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        os.lseek(fd, 0, os.SEEK_SET)
-    else:
-        import fcntl
-
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS):  # network folders
-                raise
-
-
-def is_being_written(path: str | os.PathLike) -> bool:
-    """True while a FramedLogWriter, in this process or another, holds the log open."""
-    fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+def _lock_file(fd: int) -> bool:
+    """Take the lock of a log, False when it is held. It dies with the process that holds it."""
     try:
-        _lock_file(fd)
+        if os.name == "nt":
+            import msvcrt
+
+            os.lseek(fd, 2**40, os.SEEK_SET)  # a byte far behind the data, so that readers are not blocked
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+            os.lseek(fd, 0, os.SEEK_SET)
+        else:
+            import fcntl
+
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # some network folders have no locks: there, two windows on one folder are not told apart
+        return error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
+    return True
+
+
+def _is_still(path: Path, fd: int) -> bool:
+    """False when the name was removed, or given to another file, before the lock was taken."""
+    try:
+        return os.name == "nt" or os.path.samestat(os.stat(path), os.fstat(fd))
     except OSError:
-        return True
+        return False
+
+
+@contextlib.contextmanager
+def claim_log(path: str | os.PathLike) -> Iterator[bool]:
+    """Hold the lock of a log while inside, so that no other process writes, seals or removes it.
+
+    Gives False, and holds nothing, while a FramedLogWriter (in this process or another) has the log open.
+    """
+    try:
+        fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:  # another process has just sealed it
+        yield False
+        return
+    try:
+        claimed = _lock_file(fd)
+        if claimed and os.name == "nt":  # an open file cannot be removed there
+            os.close(fd)
+            fd = -1
+        yield claimed
     finally:
-        os.close(fd)
-    return False
+        if fd >= 0:
+            os.close(fd)

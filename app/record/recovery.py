@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.record import folder as files
 from app.record.episode import Episode, EpisodeError
-from app.record.framed_log import FramedLogReader, LogError, is_being_written, is_disk_full
+from app.record.framed_log import FramedLogReader, LogError, claim_log, is_disk_full
 from app.record.seal import seal_log
 
 
@@ -25,7 +24,7 @@ class Recovered:
 
 
 def recover(folder: str | Path, progress: Callable[[str, float], None] | None = None) -> list[Recovered]:
-    """Seal every log that no living process writes, and remove half-written files. To be called at start.
+    """Seal every log that no living process writes. To be called at start.
 
     Nothing is ever thrown away that holds a frame: a log with a damaged part is sealed up to the damage and kept as
     `episode_NNNN.log.damaged`. What cannot be done now (disk full, newer version) is said and left for the next time.
@@ -34,17 +33,14 @@ def recover(folder: str | Path, progress: Callable[[str, float], None] | None = 
     if not place.is_dir():
         return []
     found = []
-    logs = files.scan(place, ".log")
-    busy = {log.name.split(".")[0] for log in logs if is_being_written(log) or _is_being_made(log)}
-    for part in place.glob("episode_*.part"):
-        if part.name.split(".")[0] not in busy:
-            part.unlink(missing_ok=True)
-    for log in logs:
+    for log in files.scan(place, ".log"):
         name = log.name.split(".")[0]
-        if name in busy:
-            found.append(Recovered(name, None, 0, 0, f"{name} is being recorded by another window; left alone"))
-        else:
-            found.append(_recover_one(log, name, progress))
+        with claim_log(log) as claimed:
+            if claimed:
+                log.with_suffix(".h5.part").unlink(missing_ok=True)
+                found.append(_recover_one(log, name, progress))
+            elif log.exists():
+                found.append(Recovered(name, None, 0, 0, f"{name} is being recorded by another window; left alone"))
     return found
 
 
@@ -81,12 +77,6 @@ def _recover_one(log: Path, name: str, progress) -> Recovered:
     if damaged:
         text += f"; {sealed.tail.lost_bytes} bytes behind them are damaged and kept as {name}.log.damaged"
     return Recovered(name, _file_away(sealed.path), sealed.num_frames, sealed.tail.lost_bytes, text)
-
-
-def _is_being_made(log: Path) -> bool:
-    """True for an empty file so young that its writer may be about to lock it."""
-    stat = log.stat()
-    return stat.st_size <= 16 and time.time() - stat.st_mtime < 2.0
 
 
 def _file_away(episode: Path) -> Path:

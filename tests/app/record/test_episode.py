@@ -192,6 +192,9 @@ def test_a_chunk_that_expands_beyond_its_size_is_refused(tmp_path):
         file["a"].id.write_direct_chunk((0,), zlib.compress(bytes(10**6)))
         with pytest.raises(ValueError, match="/a: the chunk at row 0 .*(damaged|larger)"):
             read_array(file["a"])
+        file["a"].id.write_direct_chunk((0,), zlib.compress(bytes(64 * 8)), filter_mask=1)
+        with pytest.raises(ValueError, match="/a: the chunk at row 0 is damaged"):
+            read_array(file["a"])
 
 
 def test_flipped_bytes_raise_episode_errors_only(path, tmp_path):

@@ -1,4 +1,5 @@
 import struct
+import tracemalloc
 import zlib
 
 import pytest
@@ -10,7 +11,7 @@ from app.record.framed_log import (
     FramedLogReader,
     FramedLogWriter,
     LogError,
-    is_being_written,
+    claim_log,
 )
 
 CODECS = ["raw", "zlib"] + (["zstd"] if framed_log.zstandard is not None else [])
@@ -101,7 +102,11 @@ def test_zstd_bomb_is_refused_before_memory_is_taken(tmp_path):
     bomb = framed_log.zstandard.ZstdCompressor().compress(bytes(10**8))
     with open(path, "ab") as file:
         file.write(record_bytes(bomb, 100, framed_log.CODEC_ZSTD))
+    tracemalloc.start()
     records, tail = read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**6
     assert records == [] and "does not expand to 100 bytes" in tail.reason
 
 
@@ -167,10 +172,14 @@ def test_reading_up_to_a_byte_and_the_lock(tmp_path):
     end = writer.append(1, b"first")
     writer.append(2, b"second")
     assert read(path, until=end) == ([(1, b"first")], framed_log.Tail(end, 0, ""))
-    assert is_being_written(path)
+    with claim_log(path) as claimed:
+        assert not claimed
     writer.close()
     writer.close()
-    assert not is_being_written(path)
+    with claim_log(path) as claimed, claim_log(path) as again:
+        assert claimed and not again
+    with claim_log(tmp_path / "gone.log") as claimed:
+        assert not claimed
     with pytest.raises(LogError, match="is closed"):
         writer.append(1, b"late")
     with pytest.raises(FileExistsError):

@@ -147,6 +147,46 @@ def test_a_changed_state_is_announced_or_noticed(tmp_path):
         assert ["without notice" in finding.text for finding in episode.validate()] == [True]
 
 
+def test_a_clock_set_back_is_noticed_too(tmp_path):
+    engine = FakeEngine()
+    recorder = make(tmp_path, engine)
+    recorder.start(engine.positions())
+    for index, time_sim in ((1, DT), (2, 2 * DT), (3, DT), (4, 2 * DT)):
+        recorder.write(frame_at(engine, index, time_sim=time_sim))
+    recorder.close()
+    with Episode(tmp_path / "episode_0001.h5") as episode:
+        assert episode.segments() == [(0, "start"), (2, "the state was changed without notice")]
+
+
+def test_a_state_changed_after_the_last_frame_is_not_taken_for_it(tmp_path):
+    engine = FakeEngine()
+    recorder = make(tmp_path, engine)
+    recorder.start(engine.positions())
+    recorder.write(frame_at(engine, 1))
+    engine.x = engine.x + 1.0
+    recorder.close()
+    with Episode(tmp_path / "episode_0001.h5") as episode:
+        assert episode.keyframe_rows.tolist() == [0]
+
+
+def test_a_start_that_fails_leaves_nothing(tmp_path):
+    recorder = Recorder(tmp_path, "strip", get_state=lambda: {"x": np.array([None])})
+    with pytest.raises(RecorderError, match="cannot start a recording: state array 'x' has type object"):
+        recorder.start()
+    assert files(tmp_path) == [] and recorder.state is RecorderState.IDLE
+
+
+def test_only_large_read_outs_lose_digits(tmp_path):
+    for number, (num_points, dtype) in enumerate(((40, np.float64), (100, np.float32)), start=1):
+        engine = FakeEngine(num_points)
+        recorder = make(tmp_path, engine)
+        record(recorder, engine, 2)
+        recorder.close()
+        with Episode(tmp_path / f"episode_{number:04d}.h5") as episode:
+            assert episode["signals/contact_force"].dtype == dtype
+            assert episode["control/body_transform"].dtype == np.float64
+
+
 def test_pause_resume_and_empty_recordings(tmp_path):
     engine = FakeEngine()
     recorder = make(tmp_path, engine)

@@ -1,13 +1,11 @@
-import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from app.record import Episode, Recorder, RecorderSettings, list_episodes, recover
+from app.record import Episode, Recorder, RecorderSettings, framed_log, list_episodes, recover
 from app.record.framed_log import FramedLogWriter
 from app.record.packing import pack
 from tests.app.record.fake_engine import FakeEngine, frame_at
@@ -84,9 +82,6 @@ def test_logs_that_hold_nothing_or_something_else(tmp_path, log):
             writer.append(kind, payload)
         writer.close()
     (tmp_path / "episode_x.log").write_bytes(b"foreign")
-    old = time.time() - 60
-    for path in tmp_path.iterdir():
-        os.utime(path, (old, old))
     texts = {found.name: found.text for found in recover(tmp_path)}
     assert texts["episode_0001"] == "episode_0001 was empty and is removed"
     assert "removed" in texts["episode_0002"]
@@ -105,10 +100,23 @@ def test_logs_that_hold_nothing_or_something_else(tmp_path, log):
     ]  # fmt: skip
 
 
-def test_a_young_empty_log_may_be_another_window_that_is_starting(tmp_path):
-    (tmp_path / "episode_0001.log").write_bytes(b"")
-    (found,) = recover(tmp_path)
-    assert "left alone" in found.text and names(tmp_path) == ["episode_0001.log"]
+def test_recovery_and_a_window_that_starts_at_the_same_moment(tmp_path, monkeypatch):
+    # the other window has made its log and not locked it yet when recovery removes the empty file
+    real, taken = framed_log._lock_file, []
+
+    def recover_first(fd):
+        if not taken:
+            taken.append(fd)
+            assert [found.text for found in recover(tmp_path)] == ["episode_0001 was empty and is removed"]
+        return real(fd)
+
+    monkeypatch.setattr(framed_log, "_lock_file", recover_first)
+    engine = FakeEngine()
+    recorder = Recorder(tmp_path, "strip", settings=RecorderSettings(min_free_bytes=0))
+    recorder.start(engine.positions())
+    recorder.write(frame_at(engine, 1))
+    recorder.close()
+    assert taken and names(tmp_path) == ["episode_0001.h5", "episode_0001.meta.json"]
 
 
 def test_killed_between_the_last_steps_of_sealing(tmp_path, log):
