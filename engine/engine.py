@@ -29,11 +29,12 @@ class Engine:
         self.options = options or Options()
         self._capture = capture
         self._riding = Riding(model)
+        self.interfaces = tuple(make(model) for make in model.interfaces)
         self._driven = [b for b in model.bodies.values() if b.driven]
         self._driven_joints = [j for j in model.joints.values() if j.drive is not None]
         self.state = self._initial_state()
         self._control = self._initial_control()
-        self.newton = Newton(model, self.state, self.options, capture)
+        self.newton = Newton(model, self.state, self.options, self.interfaces, capture)
         self.report = StepReport()
         self.newton.stages.run("predict")  # fills the point positions
 
@@ -117,6 +118,8 @@ class Engine:
         """Back to the model's initial state, all worlds or one."""
         if self._riding.clear(world):
             self._rebuild()
+        for interface in self.interfaces:
+            interface.reset(world)
         fresh = self._initial_state()
         n = self.model.nodes_per_world
         rows = slice(None) if world is None else slice(world * n, (world + 1) * n)
@@ -167,6 +170,8 @@ class Engine:
         arrays["control_body_transform"] = self._control.body_transform.copy()
         arrays["control_joint_target"] = self._control.joint_target.copy()
         arrays.update(self._riding.state())
+        for interface in self.interfaces:
+            arrays.update({f"{interface.name}_{k}": v for k, v in interface.get_state().items()})
         return arrays
 
     def set_state(self, arrays: dict[str, np.ndarray]) -> None:
@@ -180,6 +185,10 @@ class Engine:
                     f"state array '{name}' has shape {np.shape(arrays[name])}; this model needs {current.shape}"
                 )
         changed = self._riding.restore(arrays)
+        for interface in self.interfaces:
+            prefix = f"{interface.name}_"
+            mine = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
+            interface.set_state({k: v for k, v in mine.items() if k in interface.get_state()})
         for name in ("x", "v", "x_prev", "v_prev"):
             getattr(self.state, name).assign(np.asarray(arrays[name], float))
         self.state.step_index[:] = arrays["step_index"]
@@ -258,7 +267,7 @@ class Engine:
     def _rebuild(self) -> None:
         """The embedding has changed: a new system over the same state."""
         self.model = self._riding.model()
-        self.newton = Newton(self.model, self.state, self.options, self._capture)
+        self.newton = Newton(self.model, self.state, self.options, self.interfaces, self._capture)
         self._refresh_points()
 
     def _refresh_points(self) -> None:

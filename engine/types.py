@@ -118,6 +118,7 @@ class Model:
     meshes: dict[str, MeshInfo]
     bodies: dict[str, BodyInfo]
     joints: dict[str, JointInfo]
+    interfaces: tuple = ()  # makers of stencil terms with a history (adhesion): model -> engine.contact.term.StencilTerm
     topology_version: int = 0
     node_unused: wp.array | None = None  # 1 while no point rides on a node (its vertex is grasped), int (N,); None = 0
     warnings: tuple[str, ...] = ()  # what the start checks found suspicious

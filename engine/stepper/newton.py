@@ -22,9 +22,9 @@ from engine.types import Control, Model, State, StepReport
 class Newton:
     """Advances `state` by one step in place."""
 
-    def __init__(self, model: Model, state: State, options: Options, capture: bool = True):
+    def __init__(self, model: Model, state: State, options: Options, interfaces: tuple = (), capture: bool = True):
         self.model, self.state, self.options = model, state, options
-        self.system = s = System(model, state, options)
+        self.system = s = System(model, state, options, interfaces)
         self.drives = DriveControl(model, float(s.step_size.numpy()[0]))
         self.stages = stages = Stages(model.device, capture)
         stages.add("predict", lambda: (s.predict(), self.drives.launch_guess(state.x, s.dx), s.map_start()))
@@ -42,6 +42,7 @@ class Newton:
         stages.add("search", s.line_search)
         stages.add("accept", s.accept)
         stages.add("finish", s.finish)
+        stages.add("histories", s.end_histories)
         stages.add("read", self._read)
         self._on_cpu = wp.get_device(model.device).is_cpu
         self.usual_candidates = 0  # length of the list that the last start of a step needed
@@ -86,6 +87,8 @@ class Newton:
                 self._refresh_friction()
             self._minimise(report)
         self.stages.run("finish")
+        if self.system.interfaces:
+            self.stages.run("histories")
         self._finish_report(report)
         return report
 
@@ -154,7 +157,7 @@ class Newton:
     def _solve_direct(self) -> None:
         s = self.system
         started = time.perf_counter()
-        blocks = (s.contacts, s.friction.blocks) if s.has_contact else ()
+        blocks = s.stencils if s.has_contact else ()
         s.cg.x.assign(solve_direct(s.assembly, blocks, s.node_free.numpy()))
         s.cg.scalars.broken.zero_()
         self.stages.seconds["solve"] = self.stages.seconds.get("solve", 0.0) + time.perf_counter() - started

@@ -28,8 +28,10 @@ from engine.types import Model, State
 
 
 class System:
-    def __init__(self, model: Model, state: State, options: Options):
+    def __init__(self, model: Model, state: State, options: Options, interfaces: tuple = ()):
+        """interfaces: further stencil terms with a history of their own (engine.contact.term.StencilTerm)."""
         self.model, self.state, self.options = model, state, options
+        self.interfaces = tuple(interfaces)
         self.device = device = model.device
         self.stride = stride_of(device)
         n, p, w = model.num_nodes, model.num_points, model.num_worlds
@@ -119,6 +121,8 @@ class System:
         self.normal_force = wp.zeros(capacity, dtype=wp.float64, device=self.device)
         self.contacts = StencilBlocks(capacity, self.device)
         self.friction = Friction(capacity, self.options.epsv, self.device)
+        self.terms = (self.friction, *self.interfaces)  # beside the contacts: lagged or with history
+        self.stencils = (self.contacts, *(t.blocks for t in self.terms))
 
     # stages ---------------------------------------------------------------------------------------------------------
     def predict(self) -> None:
@@ -223,6 +227,8 @@ class System:
     def begin_energies(self) -> None:
         for energy in self.energies:
             energy.begin_step(self.inputs)
+        for term in self.interfaces:
+            term.launch_begin_step(self.inputs)
 
     def linearise(self) -> None:
         """Gradient, matrix, contact stencils, preconditioner at the current positions."""
@@ -251,8 +257,9 @@ class System:
             [c.points, c.weights, c.block, c.gradient, self.normal_force, c.first_side],
             device=self.device,
         )
-        self.friction.launch_derivatives(self.inputs)
-        for blocks in (c, self.friction.blocks):
+        for term in self.terms:
+            term.launch_derivatives(self.inputs)
+        for blocks in self.stencils:
             blocks.launch_scatter_gradient(self.riders, self.assembly.gradient)
             blocks.launch_fold(self.riders, self.target)
 
@@ -271,7 +278,7 @@ class System:
             device=self.device,
         )
         if self.has_contact:
-            for b in (self.contacts, self.friction.blocks):
+            for b in self.stencils:
                 wp.launch(
                     multiply_stencils_kernel,
                     self.stride,
@@ -333,7 +340,8 @@ class System:
                 [world_energy],
                 device=self.device,
             )
-            self.friction.launch_value(inputs, world_energy)
+            for term in self.terms:
+                term.launch_value(inputs, world_energy)
 
     def evaluate_current(self) -> None:
         self.evaluate(self.inputs, self.state.x, self.worlds.energy)
@@ -382,6 +390,12 @@ class System:
             + [self.cg.scalars.broken, self.options.newton_max_iterations, self.remaining],
             device=self.device,
         )
+
+    def end_histories(self) -> None:
+        """Histories of interfaces advance once a step, at its final positions, with contact detected anew."""
+        self.detect()
+        for term in self.interfaces:
+            term.launch_end_step(self)
 
     def finish(self) -> None:
         s = self.state
