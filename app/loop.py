@@ -30,11 +30,11 @@ STALLS = 3  # steps in a row without descent that pause the loop
 PAUSED_PERIOD = 1.0 / 30.0  # [s] of the loop while nothing is stepped
 
 # verbs of the operator's side: pressed by a button of the window they take the same way as a key
-OPERATOR_VERBS = ("grip_toggle", "grasp_assist", "next_tool", "gain_up", "gain_down", "frame_next", "axis_lock")
+OPERATOR_VERBS = ("grip_toggle", "next_tool", "gain_up", "gain_down", "frame_next", "axis_lock")
 # verbs that a device may give and that the loop, not the mapping, carries out
 LOOP_VERBS = (
     "pause", "step", "reset", "reload", "slow", "record", "label_success", "label_failure", "discard", "undo",
-    "checkpoint", "load_checkpoint", "help",
+    "checkpoint", "load_checkpoint", "help", "grasp_assist",
 )  # fmt: skip
 
 

@@ -33,6 +33,14 @@ def data_dir() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share")) / "tacktile"
 
 
+def _number(value) -> float:
+    """A number, also one that YAML reads as text (2e-3 has no dot); not a number for anything else."""
+    try:
+        return float("nan") if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
 def _default_scales() -> dict[str, float]:
     return {"strain": 0.01, "force": 0.05, "depth": 0.001, "trace": 5.0}
 
@@ -102,7 +110,8 @@ class Settings:
         if key == "ui_scale" and not (value == 0.0 or 0.5 <= value <= 4.0):
             return f"{value!r}; legal: 0 (automatic) or 0.5 to 4"
         if key == "scales":
-            bad = [k for k, v in value.items() if not (isinstance(v, (int, float)) and v > 0)]
+            value = {k: _number(v) for k, v in value.items()}
+            bad = [k for k, v in value.items() if not v > 0]
             if bad:
                 return f"{', '.join(map(str, bad))} must be greater than 0"
             value = _default_scales() | {k: float(v) for k, v in value.items()}

@@ -6,6 +6,7 @@ Part of `FrameLoop`; a file of its own because the loop should read as the loop.
 from __future__ import annotations
 
 from app.frame import Request
+from app.grasp import touched
 
 SLOW_MOTION = 0.25  # [-] simulated time over wall time while slow motion is on
 
@@ -95,6 +96,26 @@ class Wishes:
             return
         recorder = self.wiring.recorder
         self._say((recorder.undo() if recorder is not None else None) or "there is nothing to undo")
+
+    def _do_grasp_assist(self, value) -> None:
+        """Lets what the fingers touch ride on them, or gives it back."""
+        from engine.edits import Grasp, Release
+
+        engine, tools = self.session.engine, self.operator.tools
+        held = {mesh for mesh, vertices in engine.grasped().items() if len(vertices)}
+        if held:
+            engine.apply([Release(mesh) for mesh in sorted(held)])
+            said = f"grasp assist: {', '.join(sorted(held))} let go"
+        else:
+            found = touched(engine, tools[self.operator.teleop.active]) if tools else {}
+            if not found:
+                self._say("grasp assist: the fingers touch nothing that can be held")
+                return
+            engine.apply([Grasp(mesh, tuple(map(int, ids)), body) for (mesh, body), ids in found.items()])
+            said = f"grasp assist: {', '.join(sorted({mesh for mesh, _ in found}))} held"
+        self._say(said)
+        if self.wiring.recorder is not None:
+            self.wiring.recorder.restart_point(said)  # replay by inputs goes on from the exact state after the edit
 
     def _do_record(self, value) -> None:
         recorder = self._recorder()

@@ -86,7 +86,7 @@ class FakeScene:
         self.tools = [
             SimpleNamespace(
                 name="gripper", palm="palm", fingers=["finger_a", "finger_b"], open_position=0.02, closed_position=0.0,
-                grasp_meshes=["strip"], home=np.eye(4),
+                grasp_meshes=["finger_a", "finger_b"], home=np.eye(4),
             )
         ]  # fmt: skip
         look = SimpleNamespace(color=(0.26, 0.29, 0.33), finish="metal", transparency=0.0, show=True)
@@ -104,6 +104,8 @@ class FakeEngine:
         self.options = scene.options
         self.fail_at, self.nan_at, self.iterations = fail_at, nan_at, iterations
         self.calls: list[str] = []
+        self.held: dict[str, np.ndarray] = {}
+        self.touch: dict[str, dict[str, np.ndarray]] = {}  # finger -> mesh -> vertices, set by a test
         self._k = 0
         self._start = scene.points.copy()
         self._x = scene.points.copy()
@@ -189,6 +191,17 @@ class FakeEngine:
 
     def apply(self, edits) -> None:
         self.calls.append("apply")
+        for edit in edits:
+            if hasattr(edit, "body"):
+                self.held[edit.mesh] = np.array(edit.vertices)
+            else:
+                self.held.pop(edit.mesh)
+
+    def touching(self, meshes, world: int = 0) -> dict[str, np.ndarray]:
+        return {mesh: ids for mesh, ids in self.touch.get(meshes[0], {}).items()}
+
+    def grasped(self, world: int = 0) -> dict[str, np.ndarray]:
+        return dict(self.held)
 
     def save(self, path) -> None:
         np.savez(path, **self.get_state())

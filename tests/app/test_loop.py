@@ -491,3 +491,24 @@ def test_a_tool_that_is_not_driven_is_refused():
     scene.model.bodies["palm"] = dataclasses.replace(scene.model.bodies["palm"], driven=False)
     with pytest.raises(ValueError, match="tool 'gripper' moves 'palm', which is not driven"):
         FrameLoop(Session("f", (), "cpu", scene, FakeEngine(scene)), Operator(FakeDevice()), FakeView(), Wiring())
+
+
+def test_grasp_assist_takes_what_the_fingers_touch_and_lets_it_go():
+    recorder = FakeRecorder()
+    loop = make_loop(wiring=Wiring(pacing=False, recorder=recorder))
+    engine = loop.session.engine
+    loop.view.wishes = [Request("record"), Request("grasp_assist")]
+    assert any("touch nothing" in text for text in loop.frame_once().events)
+    engine.touch = {"finger_a": {"strip": np.array([3, 4])}, "finger_b": {"strip": np.array([4, 5])}}
+    applied = []
+    engine.apply = lambda edits: (applied.extend(edits), FakeEngine.apply(engine, edits))
+    loop.view.wishes = [Request("grasp_assist")]
+    loop.frame_once()
+    assert [(edit.mesh, edit.vertices, edit.body) for edit in applied] == [
+        ("strip", (3, 4), "finger_a"),
+        ("strip", (5,), "finger_b"),
+    ]
+    assert recorder.calls[-1] == "grasp assist: strip held"
+    loop.view.wishes = [Request("grasp_assist")]
+    loop.frame_once()
+    assert engine.held == {} and recorder.calls[-1] == "grasp assist: strip let go"

@@ -38,6 +38,12 @@ def test_a_broken_value_is_named_and_replaced(tmp_path, text, said):
     assert (settings.ui_scale, settings.color_mode, settings.scales["depth"]) == (0.0, "material", 1e-3)
 
 
+def test_scales_that_are_not_named_keep_their_default(tmp_path):
+    path = tmp_path / "settings.yaml"
+    path.write_text("scales: {depth: 2e-3}")
+    assert Settings.load(path).scales == {**Settings().scales, "depth": 2e-3}
+
+
 def test_keys_of_a_newer_version_survive(tmp_path):
     path = tmp_path / "settings.yaml"
     path.write_text("hologram: true\nui_scale: 2\n")
