@@ -38,11 +38,15 @@ class Desk:
             stderr=subprocess.DEVNULL,
         )
         os.close(write)
-        number = os.read(read, 16).decode().strip()
+        number = ""
+        while not number.endswith("\n"):  # digits and newline may come apart
+            part = os.read(read, 16).decode()
+            assert part, "Xvfb ended before it opened a display"
+            number += part
         os.close(read)
         self.environment = {
             **os.environ,
-            "DISPLAY": f":{number}",
+            "DISPLAY": f":{number.strip()}",
             "TACKTILE_CONFIG_DIR": str(folder / "config"),
             "TACKTILE_DATA_DIR": str(folder / "data"),
             "PYTHONPATH": str(ROOT),
