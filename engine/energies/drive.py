@@ -116,11 +116,8 @@ def drive_derivatives(
         square += wp.dot(frame_error(x, stencils, target, m, e, k), x[stencils[e, k]] - target[e, k])
     distance = wp.sqrt(wp.max(square, wp.float64(0.0)))
     secant = huber_secant(distance, stiffness[e], force_limit[e])
-    # a saturated spring keeps its direction: secant (metric - (metric e)(metric e)^T / delta^2), positive semi-definite
-    # by Cauchy-Schwarz in the metric
-    radial = wp.float64(0.0)
-    if distance > wp.float64(0.0):
-        radial = (huber_hessian(distance, stiffness[e], force_limit[e]) - secant) / square
+    # The secant in every direction, the radial one too: it bounds the Huber energy from above. The exact radial part of
+    # a saturated spring is zero, and Newton would throw a light hand half a metre past its target.
     identity = wp.identity(n=3, dtype=wp.float64)
     slot = int(10 * e)
     for a in range(wp.int32(4)):
@@ -130,8 +127,7 @@ def drive_derivatives(
             pull += m[a, b] * multiplier[e, b]
         gradient[4 * e + a] = secant * error_a + pull
         for b in range(a, wp.int32(4)):
-            h = (secant * m[a, b]) * identity
-            blocks[slot] = h + wp.outer(radial * error_a, frame_error(x, stencils, target, m, e, b))
+            blocks[slot] = (secant * m[a, b]) * identity
             slot += 1
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import warp as wp
 
 from engine.energies.base import Energy, StepInputs
-from engine.energies.drive import huber, huber_hessian, huber_secant
+from engine.energies.drive import huber, huber_secant
 from engine.energies.hinge import wrap_angle
 from engine.energies.per_element import host_positions, non_negative, per_element, upload
 
@@ -50,7 +50,8 @@ def joint_potential(
     rate = law.damping[e] / h
     value = huber(distance, law.stiffness[e], law.force_limit[e]) + half * rate * moved * moved
     slope = huber_secant(distance, law.stiffness[e], law.force_limit[e]) * error + rate * moved
-    curvature = huber_hessian(distance, law.stiffness[e], law.force_limit[e]) + rate
+    # the secant, not the exact zero, of a saturated spring: see drive.py
+    curvature = huber_secant(distance, law.stiffness[e], law.force_limit[e]) + rate
     beyond = wp.float64(0.0)
     if q < law.lower[e]:
         beyond = q - law.lower[e]

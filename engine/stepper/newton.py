@@ -19,6 +19,10 @@ from engine.stepper.system import System
 from engine.types import Control, Model, State, StepReport
 
 
+SHORT_LIST = 2000  # pairs: a list below this costs nothing worth saving
+WIDE_SWEEP = 2.0  # a list made for this many times the motion of the step is made anew
+
+
 class Newton:
     """Advances `state` by one step in place."""
 
@@ -45,7 +49,7 @@ class Newton:
         stages.add("histories", s.end_histories)
         stages.add("read", self._read)
         self._on_cpu = wp.get_device(model.device).is_cpu
-        self.usual_candidates = 0  # length of the list that the last start of a step needed
+        self._listed_sweep = 0.0  # longest displacement plus slack that the pair list was made for [m]
         self.on_iteration: Callable[[], None] | None = None
 
     def _start(self) -> None:
@@ -95,10 +99,11 @@ class Newton:
     def _start_guess(self, report: StepReport) -> None:
         self.stages.run("predict")
         s = self.system
-        if s.has_contact and s.candidates.num_candidates > 2 * self.usual_candidates:
-            s.candidates.invalidate()  # made for a wide Newton direction: every pass over it would cost too much
-        if self._update_candidates(report):
-            self.usual_candidates = s.candidates.num_candidates
+        if s.has_contact:
+            sweep = float(s.worlds.update.numpy().max()) + s.candidates.slack
+            if s.candidates.num_candidates > SHORT_LIST and self._listed_sweep > WIDE_SWEEP * sweep:
+                s.candidates.invalidate()  # made for faster motion: every pass over it would cost too much
+            self._update_candidates(report)
         self.stages.run("detect")
         self.stages.run("start")
         self.stages.run("hold")
@@ -169,6 +174,9 @@ class Newton:
             return False
         started = time.perf_counter()
         rebuilt = s.candidates.update(s.points, s.points_dx)
+        if rebuilt:
+            longest = np.minimum(s.worlds.update.numpy(), s.worlds.reach.numpy()).max()
+            self._listed_sweep = float(longest) + s.candidates.slack
         report.candidate_rebuilds += int(rebuilt)
         if s.candidates.version != s.candidate_version:
             report.overflow = f"contact buffers grew to {len(s.candidates.points)} pairs"

@@ -60,6 +60,7 @@ class System:
         self.residual = Residual(model)
         floor = self.residual.total_mass * options.newton_tolerance / options.dt
         self.force_floor = wp.array(floor, dtype=wp.float64, device=device)
+        self.reach_floor = _reach_floor(model)
         self._make_solver()
         self._make_contact()
 
@@ -150,6 +151,14 @@ class System:
         self.map.launch_positions(self.state.x, self.points)
         wp.copy(self.points_start, self.points)
         self.map.launch_displacements(self.dx, self.points_dx)
+        self.worlds.update.zero_()
+        self.map.launch_update_size(self.points_dx, self.worlds.update)
+        wp.launch(
+            worlds.open_reach_kernel,
+            self.num_worlds,
+            [self.worlds, wp.float64(self.reach_floor)],
+            device=self.device,
+        )
 
     def detect(self) -> None:
         if not self.has_contact:
@@ -309,6 +318,8 @@ class System:
         self.map.launch_displacements(self.dx, self.points_dx)
         w.update.zero_()
         self.map.launch_update_size(self.points_dx, w.update)
+        wp.launch(worlds.limit_kernel, self.model.num_nodes, [w, self.model.node_world, self.dx], device=self.device)
+        self.map.launch_displacements(self.dx, self.points_dx)
         w.contact_force.zero_()
         w.force_change.zero_()
         if self.has_contact:
@@ -406,3 +417,13 @@ class System:
             [s.x_prev, s.v_prev],
             device=self.device,
         )
+
+
+def _reach_floor(model: Model) -> float:
+    """Eight cells of the coarsest soft mesh [m], 0.1 without one: what any Newton iteration may move."""
+    lengths = [0.0]
+    for mesh in model.meshes.values():
+        if mesh.kind in ("shell", "solid"):
+            corners = mesh.rest[mesh.triangles]
+            lengths.append(float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean()))
+    return 8.0 * max(lengths) or 0.1

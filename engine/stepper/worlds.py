@@ -21,6 +21,7 @@ class Worlds:
     bound: wp.array(dtype=wp.float64)  # admissible step of the current update
     smallest_bound: wp.array(dtype=wp.float64)  # smallest bound met in the step
     update: wp.array(dtype=wp.float64)  # largest raw update [m]
+    reach: wp.array(dtype=wp.float64)  # longest displacement that one iteration may try [m]
     slope: wp.array(dtype=wp.float64)  # gradient . dx [J]
     energy: wp.array(dtype=wp.float64)  # at the current x [J]
     trial_energy: wp.array(dtype=wp.float64)  # at the trial x [J]
@@ -52,6 +53,26 @@ def begin_step_kernel(s: Worlds):
 def open_bound_kernel(s: Worlds):
     w = wp.tid()
     s.bound[w] = wp.float64(1.0)
+
+
+@wp.kernel
+def open_reach_kernel(s: Worlds, floor: wp.float64):
+    """After the guess: an iteration may move points four times as far as it did, or `floor`."""
+    w = wp.tid()
+    s.reach[w] = wp.max(floor, wp.float64(4.0) * s.update[w])
+
+
+@wp.kernel
+def limit_kernel(
+    s: Worlds,
+    node_world: wp.array(dtype=int),
+    dx: wp.array(dtype=wp.vec3d),
+):
+    """Shorten wild directions: their length says little, and the pair search over their sweep would cost the step."""
+    i = wp.tid()
+    w = node_world[i]
+    if s.update[w] > s.reach[w]:
+        dx[i] = dx[i] * (s.reach[w] / s.update[w])
 
 
 @wp.kernel
