@@ -8,7 +8,7 @@ from app.operator import Operator
 from app.scripted import SeeingOperator, load_goals, open_input
 from app.session import Session
 from tests.app.fake_scene import DT, FakeEngine, FakeScene
-from tests.app.test_loop import FakeView
+from tests.app.fakes import FakeView
 
 
 def run(tmp_path, text, steps=400):
