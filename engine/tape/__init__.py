@@ -1,0 +1,1 @@
+"""Tape rolls: winding, assets."""
