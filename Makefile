@@ -9,7 +9,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-INSTALL := $(PIP) install --quiet --constraint requirements.lock --editable
+INSTALL := $(PIP) install --quiet --use-pep517 --constraint requirements.lock --editable
 SOURCES := pyproject.toml requirements.lock
 
 .DEFAULT_GOAL := help
@@ -32,21 +32,21 @@ lint: $(VENV)/ready-dev
 
 $(VENV)/ready-run: $(SOURCES)
 	@sh .ci/system.sh run
-	@test -x $(BIN)/python || "$$(sh .ci/python.sh)" -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || "$$(sh .ci/python.sh)" -m venv --clear $(VENV)
 	@echo "Installing the locked packages into $(VENV)"
 	@$(INSTALL) .
 	@touch $@
 
 $(VENV)/ready-dev: $(SOURCES)
 	@sh .ci/system.sh test
-	@test -x $(BIN)/python || "$$(sh .ci/python.sh)" -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || "$$(sh .ci/python.sh)" -m venv --clear $(VENV)
 	@echo "Installing the locked packages and what the tests need into $(VENV)"
 	@$(INSTALL) ".[dev]"
 	@touch $@
 
 $(VENV)/ready-bench: $(SOURCES)
 	@sh .ci/system.sh run
-	@test -x $(BIN)/python || "$$(sh .ci/python.sh)" -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || "$$(sh .ci/python.sh)" -m venv --clear $(VENV)
 	@echo "Installing the locked packages and the peers of the benchmarks into $(VENV)"
 	@$(INSTALL) ".[bench]"
 	@touch $@
