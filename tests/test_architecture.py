@@ -32,11 +32,11 @@ ROWS = (
     {"types", "options", "materials", "math"},
     {"mesh", "distance"},
     {"energies", "contact", "adhesion"},
-    {"linear"},
-    {"stepper"},
+    {"linear", "reduce", "edits"},
+    {"stepper", "working"},
     {"tape", "cutting", "tactile", "robots"},
     {"builder"},
-    {"engine", "saving", "signals", "edits"},
+    {"engine", "saving", "signals", "settling"},
 )
 
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 80
