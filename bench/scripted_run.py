@@ -1,0 +1,67 @@
+"""A scene's own script played by the application's loop without window or recorder: cases `strip_on_box`, `tactile_press`."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from bench.measure import add_stages, emit_shares, one_core, resident_memory
+from bench.registry import Emit
+
+
+def measure_scene(emit: Emit, compute: str, scene: str) -> None:
+    """Prints SCENE.realtime_factor (simulated over wall-clock time of the whole run, reading of signals and pads
+    included) and what it is made of. The factor by processor time leaves out what other programs took from the core."""
+    from app.headless import NullView
+    from app.loop import FrameLoop, Wiring
+    from app.operator import Operator
+    from app.scripted import open_input
+    from app.session import load_session
+
+    emit.status("loading")
+    session = load_session(scene, compute=compute)
+    device = open_input(f"scripted:{session.scene.script}")
+    reports = []
+    loop = FrameLoop(
+        session,
+        Operator(device),
+        NullView(say=lambda text: None),
+        Wiring(pacing=False, stop_on_failure=True, compute=compute, sinks=[lambda frame: reports.append(frame.report)]),
+    )
+    steps = max(1, round(float(device.describe()["duration"]) / session.dt) + 1)
+    emit.status(f"{steps} steps of {session.dt:.4g} s")
+    with one_core():
+        busy, wall = time.process_time(), time.perf_counter()
+        outcome = loop.run(steps)
+        busy, wall = time.process_time() - busy, time.perf_counter() - wall
+    if outcome.failure:
+        raise RuntimeError(f"the run of {scene} ended early: {outcome.failure}")
+    simulated = outcome.steps * session.dt
+    emit(f"{scene}.realtime_factor", simulated / wall)
+    emit(f"{scene}.realtime_factor_by_processor_time", simulated / busy)
+    _print_reports(emit, scene, reports, wall)
+    emit(f"{scene}.points", session.scene.model.points_per_world)
+    memory = resident_memory()
+    if memory is not None:
+        emit(f"{scene}.memory", memory, "MB")
+
+
+def _print_reports(emit: Emit, scene: str, reports: list, wall: float) -> None:
+    newton = np.array([report.newton_iterations for report in reports])
+    inside = np.array([sum(report.stage_seconds.values()) for report in reports])
+    linear = sum(report.linear_iterations for report in reports)
+    emit(f"{scene}.steps", len(reports))
+    emit(f"{scene}.newton_per_step", newton.mean())
+    emit(f"{scene}.newton_most", newton.max())
+    emit(f"{scene}.pcg_per_newton", linear / newton.sum())
+    emit(f"{scene}.step_median", 1e3 * np.median(inside), "ms")
+    emit(f"{scene}.step_largest", 1e3 * inside.max(), "ms")
+    emit(f"{scene}.not_converged", sum(not report.converged for report in reports), "steps")
+    emit(f"{scene}.contacts_most", max(report.contacts for report in reports))
+    emit(f"{scene}.candidates_most", max(report.candidates for report in reports))
+    emit(f"{scene}.share.outside_the_step", 1.0 - inside.sum() / wall)
+    stages: dict[str, float] = {}
+    for report in reports:
+        add_stages(stages, report)
+    emit_shares(emit, f"{scene}.step", stages)
