@@ -74,12 +74,24 @@ class Riding:
         info = self._mesh(edit.mesh)
         vertices = range(info.points.stop - info.points.start) if edit.vertices is None else edit.vertices
         gone = np.isin(self.points, self._points(edit.mesh, vertices, edit.world))
+        if edit.vertices is None:
+            gone &= ~self.on_carrier  # a hand that lets go does not unwind the roll
         first = self.base.body_node.numpy()[self.bodies[gone]]
         for k in range(4):
             share = self.weights[gone, k, None]
             x[self.node[self.points[gone]]] = share * x[first + k] + (x[self.node[self.points[gone]]] if k else 0.0)
             v[self.node[self.points[gone]]] = share * v[first + k] + (v[self.node[self.points[gone]]] if k else 0.0)
         self._keep(~gone)
+
+    @property
+    def on_carrier(self) -> np.ndarray:
+        """Rows whose body has no mass of its own: tape on a cluster, bool."""
+        return self.body_mass[self.bodies, 0, 0] == 0.0
+
+    @property
+    def needed(self) -> bool:
+        """Whether the base model cannot be stepped as it is: something is grasped, or a carrier has no riders."""
+        return len(self.points) > 0 or bool((self.body_mass[:, 0, 0] == 0.0).any())
 
     def clear(self, world: int | None = None) -> bool:
         """Forget all grasps, or those of one world; True when there were any."""
@@ -116,8 +128,6 @@ class Riding:
     def model(self) -> Model:
         """The base model with the grasped rows written in."""
         base, e = self.base, self.base.embedding
-        if not len(self.points):
-            return replace(base, topology_version=base.topology_version + 1)
         node, count = self.node.copy(), self.count.copy()
         weights, node_mass = e.point_weights.numpy().copy(), self.node_mass.copy()
         node[self.points] = base.body_node.numpy()[self.bodies]
@@ -130,6 +140,8 @@ class Riding:
         device = base.device
         unused = np.zeros(base.num_nodes, np.int32)
         unused[self.node[self.points]] = 1
+        empty = base.body_node.numpy()[: len(body_mass)][body_mass[:, 0, 0] == 0.0]
+        unused[(empty[:, None] + np.arange(4)).reshape(-1).astype(int)] = 1
         return replace(
             base,
             embedding=Embedding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -9,10 +10,14 @@ import warp as wp
 
 from engine.edits import Grasp, Release, Riding
 from engine.options import Options
+from engine.reduce import reduce_model
 from engine.saving import load_state, model_fingerprint, save_state
 from engine.signals import read_signals, touching_vertices
+from engine.stepper.embed import PointMap
 from engine.stepper.newton import Newton
+from engine.tape.cluster import RollCluster
 from engine.types import Control, Model, Signals, State, StepReport
+from engine.working import Working
 
 
 class Engine:
@@ -34,9 +39,10 @@ class Engine:
         self._driven_joints = [j for j in model.joints.values() if j.drive is not None]
         self.state = self._initial_state()
         self._control = self._initial_control()
-        self.newton = Newton(model, self.state, self.options, self.interfaces, capture)
+        self.rolls = {name: RollCluster(spec, model) for name, spec in model.rolls.items()}
         self.report = StepReport()
-        self.newton.stages.run("predict")  # fills the point positions
+        self._form_rolls(range(model.num_worlds))
+        self._rebuild()
 
     # stepping -------------------------------------------------------------------------------------------------------
     def step(self, control: Control | None = None, on_iteration: Callable[[], None] | None = None) -> StepReport:
@@ -52,7 +58,12 @@ class Engine:
         self._write_joint_targets(self._control.joint_target)
         before = (self.state.x.numpy().copy(), self.state.v.numpy().copy())
         self.newton.on_iteration = on_iteration
+        if self._working is not None:
+            self._working.gather()
         self.report = self.newton.step(self._control)
+        if self._working is not None:
+            self._working.scatter()
+            self._whole_map.launch_positions(self.state.x, self._whole_points)
         if not np.isfinite(self.state.x.numpy()).all():
             self.state.x.assign(before[0])
             self.state.v.assign(before[1])
@@ -62,6 +73,8 @@ class Engine:
             )
         self.state.step_index += 1
         self.state.time += self.options.dt
+        if self.rolls:
+            self._advance_rolls()
         return self.report
 
     def control(self) -> Control:
@@ -100,11 +113,12 @@ class Engine:
         self._rebuild()
 
     def grasped(self, world: int = 0) -> dict[str, np.ndarray]:
-        """Grasped vertices by mesh, local ids."""
+        """Vertices held by `Grasp` edits, by mesh, local ids; wound tape on its cluster is not held."""
         found = {}
+        held = self._riding.points[~self._riding.on_carrier]
         for name, info in self.model.meshes.items():
             start = info.points.start + world * self.model.points_per_world
-            local = self._riding.points - start
+            local = held - start
             mine = np.sort(local[(local >= 0) & (local < info.points.stop - info.points.start)])
             if len(mine):
                 found[name] = mine
@@ -116,8 +130,7 @@ class Engine:
 
     def reset(self, world: int | None = None) -> None:
         """Back to the model's initial state, all worlds or one."""
-        if self._riding.clear(world):
-            self._rebuild()
+        edited = self._riding.clear(world)
         for interface in self.interfaces:
             interface.reset(world)
         fresh = self._initial_state()
@@ -133,19 +146,22 @@ class Engine:
         self.state.time[picked] = 0.0
         self._control.body_transform[picked] = initial.body_transform[picked]
         self._control.joint_target[picked] = initial.joint_target[picked]
+        self._form_rolls(range(self.model.num_worlds) if world is None else [world])
+        if edited or self.rolls:
+            self._rebuild()
         self._refresh_points()
 
     # reading --------------------------------------------------------------------------------------------------------
     def positions(self, world: int = 0) -> np.ndarray:
         """All point positions of one world [m], (P, 3) float64, a copy."""
         p = self.model.points_per_world
-        return self.newton.system.points.numpy()[world * p : (world + 1) * p].copy()
+        return self._points().numpy()[world * p : (world + 1) * p].copy()
 
     def mesh_positions(self, name: str, world: int = 0) -> np.ndarray:
         """Vertices of a named mesh [m], (n, 3) float64."""
         points = self._mesh(name).points
         offset = world * self.model.points_per_world
-        return self.newton.system.points.numpy()[points.start + offset : points.stop + offset].copy()
+        return self._points().numpy()[points.start + offset : points.stop + offset].copy()
 
     def body_transform(self, name: str, world: int = 0) -> np.ndarray:
         """Pose of a body's mesh frame in the world, (4, 4). The matrix part carries the small affine strain."""
@@ -172,6 +188,8 @@ class Engine:
         arrays.update(self._riding.state())
         for interface in self.interfaces:
             arrays.update({f"{interface.name}_{k}": v for k, v in interface.get_state().items()})
+        for name, roll in self.rolls.items():
+            arrays.update({f"roll_{name}_{k}": v for k, v in roll.get_state().items()})
         return arrays
 
     def set_state(self, arrays: dict[str, np.ndarray]) -> None:
@@ -185,6 +203,8 @@ class Engine:
                     f"state array '{name}' has shape {np.shape(arrays[name])}; this model needs {current.shape}"
                 )
         changed = self._riding.restore(arrays)
+        for name, roll in self.rolls.items():
+            roll.set_state({k: arrays[f"roll_{name}_{k}"] for k in roll.get_state()})
         for interface in self.interfaces:
             prefix = f"{interface.name}_"
             mine = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
@@ -243,7 +263,8 @@ class Engine:
 
     def _write_joint_targets(self, joint_target: np.ndarray) -> None:
         by_energy: dict[int, tuple] = {}
-        for j, joint in enumerate(self._driven_joints):
+        for j, asked in enumerate(self._driven_joints):
+            joint = self.newton.model.joints[asked.name]  # the model that is stepped may be a reduced one
             by_energy.setdefault(id(joint.coordinate), (joint.coordinate, []))[1].append((joint.element, j))
         for energy, rows in by_energy.values():
             values = energy.target.numpy().copy().reshape(self.model.num_worlds, -1)
@@ -265,14 +286,62 @@ class Engine:
         return Control(np.array(control.body_transform, float), np.array(control.joint_target, float))
 
     def _rebuild(self) -> None:
-        """The embedding has changed: a new system over the same state."""
-        self.model = self._riding.model()
-        self.newton = Newton(self.model, self.state, self.options, self.interfaces, self._capture)
+        """The embedding has changed: a new system over the same state, reduced where tape rides on a cluster."""
+        self.model = self._riding.model() if self._riding.needed else self._riding.base
+        self._working = None
+        if any((roll.front > 0).any() for roll in self.rolls.values()):
+            buried = np.any([roll.buried() for roll in self.rolls.values()], axis=0)
+            self._working = Working(reduce_model(self.model, buried), self.state)
+            self._whole_map = PointMap(self.model)
+            self._whole_points = wp.zeros(self.model.num_points, dtype=wp.vec3d, device=self.model.device)
+        model, state = (self.model, self.state) if self._working is None else (self.reduction.model, self._working.state)
+        self.newton = Newton(model, state, self.options, self.interfaces, self._capture)
         self._refresh_points()
+
+    @property
+    def reduction(self):
+        """engine.reduce.Reduction in use, None when the stepper works on the whole model."""
+        return None if self._working is None else self._working.reduction
+
+    def _points(self) -> wp.array:
+        """Positions of all points of the whole model [m], vec3d (P,)."""
+        return self.newton.system.points if self._working is None else self._whole_points
+
+    def _form_rolls(self, worlds) -> None:
+        """Wound tape rides on its cluster from the start; velocities are projected onto the body's motion."""
+        x, v = self.state.x.numpy().copy(), self.state.v.numpy().copy()
+        for roll in self.rolls.values():
+            for world in worlds:
+                points = self._base_positions(roll.spec.mesh, world, x)
+                for edit in roll.form(world, points, self.body_transform(roll.spec.carrier, world)):
+                    self._riding.grasp(edit, x, v)
+        self.state.v.assign(v)
+
+    def _base_positions(self, mesh: str, world: int, x: np.ndarray) -> np.ndarray:
+        """Places of a shell's vertices that all own a node, from node positions x (N, 3)."""
+        points = self.model.meshes[mesh].points
+        offset = world * self.model.points_per_world
+        return x[self._riding.node[points.start + offset : points.stop + offset]]
+
+    def _advance_rolls(self) -> None:
+        """Fronts move at step boundaries, by physics alone."""
+        started = time.perf_counter()
+        edits = []
+        for roll in self.rolls.values():
+            for world in range(self.model.num_worlds):
+                if roll.front[world] > 0:
+                    places = self.mesh_positions(roll.spec.mesh, world)
+                    edits += roll.advance(world, places, self.body_transform(roll.spec.carrier, world))
+        if edits:
+            self.apply(edits)
+        self.report.stage_seconds["front"] = time.perf_counter() - started
 
     def _refresh_points(self) -> None:
         system = self.newton.system
-        system.map.launch_positions(self.state.x, system.points)
+        if self._working is not None:
+            self._working.gather()
+            self._whole_map.launch_positions(self.state.x, self._whole_points)
+        system.map.launch_positions(self.newton.state.x, system.points)
         if system.has_contact:
             system.candidates.invalidate()  # the kept list belongs to another state
 

@@ -15,8 +15,8 @@ def read_signals(engine) -> Signals:
     count, gap = np.zeros(worlds, np.int64), np.full(worlds, np.inf)
     if system.has_contact:
         engine.newton.read_contact()
-        contact = _point_forces(system.contacts, model)
-        friction = _point_forces(system.friction.blocks, model)
+        contact = _point_forces(system.contacts, engine)
+        friction = _point_forces(system.friction.blocks, engine)
         active = system.active.numpy()[: int(system.active_count.numpy()[0])]
         count = np.bincount(system.candidates.world.numpy()[active], minlength=worlds)
         gap = system.worlds.min_gap.numpy().copy()
@@ -25,12 +25,18 @@ def read_signals(engine) -> Signals:
     return Signals(contact, friction, drive_gap, drive_force, joint_position, joint_force, count, gap)
 
 
-def _point_forces(blocks, model) -> np.ndarray:
+def _point_forces(blocks, engine) -> np.ndarray:
     n = int(blocks.count.numpy()[0])
-    forces = np.zeros((model.num_points, 3))
+    forces = np.zeros((engine.model.num_points, 3))
     if n:
-        np.subtract.at(forces, blocks.points.numpy()[:n].reshape(-1), blocks.gradient.numpy()[:n].reshape(-1, 3))
-    return forces.reshape(model.num_worlds, -1, 3)
+        points = whole_ids(engine, blocks.points.numpy()[:n].reshape(-1))
+        np.subtract.at(forces, points, blocks.gradient.numpy()[:n].reshape(-1, 3))
+    return forces.reshape(engine.model.num_worlds, -1, 3)
+
+
+def whole_ids(engine, points: np.ndarray) -> np.ndarray:
+    """Point ids of the stepper's model in the whole model."""
+    return points if engine.reduction is None else engine.reduction.points[points]
 
 
 def _drives(engine) -> tuple[np.ndarray, np.ndarray]:
@@ -40,12 +46,14 @@ def _drives(engine) -> tuple[np.ndarray, np.ndarray]:
     gap, force = np.zeros((worlds, drives.count, 3)), np.zeros((worlds, drives.count, 3))
     if drives.energy is None:
         return gap, force
-    x = engine.state.x.numpy()
+    x = engine.newton.state.x.numpy()
     target = drives.energy.target.numpy().reshape(worlds, drives.count, 4, 3)
     reaction = engine.newton.body_reaction()
+    stepped = engine.newton.model
+    rows = [list(stepped.bodies).index(body.name) for body in drives.infos]
     for w in range(worlds):
-        for d, body in enumerate(drives.infos):
-            node = body.node + w * engine.model.nodes_per_world
+        for d, row in enumerate(rows):
+            node = int(stepped.body_node.numpy()[w * stepped.bodies_per_world + row])
             gap[w, d] = target[w, d, 0] - x[node]
             force[w, d] = reaction[node]
     return gap, force
@@ -55,7 +63,8 @@ def _joints(engine) -> tuple[np.ndarray, np.ndarray]:
     joints, worlds = engine._driven_joints, engine.model.num_worlds
     position, force = np.zeros((worlds, len(joints))), np.zeros((worlds, len(joints)))
     x = engine.newton.system.points.numpy()
-    for j, joint in enumerate(joints):
+    for j, asked in enumerate(joints):
+        joint = engine.newton.model.joints[asked.name]
         energy = joint.coordinate
         position[:, j] = energy.coordinate_host(x).reshape(worlds, -1)[:, joint.element]
         force[:, j] = energy.force_host(x).reshape(worlds, -1)[:, joint.element]
@@ -72,7 +81,7 @@ def touching_vertices(engine, meshes, world: int) -> dict[str, np.ndarray]:
         return {}
     engine.newton.read_contact()
     active = system.active.numpy()[: int(system.active_count.numpy()[0])]
-    stencils = system.candidates.points.numpy()[active] - world * model.points_per_world
+    stencils = whole_ids(engine, system.candidates.points.numpy()[active]) - world * model.points_per_world
 
     def belongs(info):
         return (stencils >= info.points.start) & (stencils < info.points.stop)

@@ -119,17 +119,20 @@ class Model:
     bodies: dict[str, BodyInfo]
     joints: dict[str, JointInfo]
     interfaces: tuple = ()  # makers of stencil terms with a history (adhesion): model -> engine.contact.term.StencilTerm
+    rolls: dict = field(default_factory=dict)  # name -> engine.tape.cluster.ClusterSpec; wound tape that rides as a cluster
     topology_version: int = 0
+    point_world: wp.array | None = None  # int (P,); None = world-major with points_per_world
+    point_measured: wp.array | None = None  # 1 for mesh vertices, 0 for handles of bodies and joints; None = by meshes
     node_unused: wp.array | None = None  # 1 while no point rides on a node (its vertex is grasped), int (N,); None = 0
     warnings: tuple[str, ...] = ()  # what the start checks found suspicious
 
     @property
     def num_nodes(self) -> int:
-        return self.num_worlds * self.nodes_per_world
+        return len(self.node_world)
 
     @property
     def num_points(self) -> int:
-        return self.num_worlds * self.points_per_world
+        return len(self.embedding.point_node)
 
 
 @dataclass

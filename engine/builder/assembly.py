@@ -7,6 +7,7 @@ from importlib import import_module
 import numpy as np
 import warp as wp
 
+from engine.builder.adhesion import interface_makers
 from engine.builder.joints import add_joint_terms
 from engine.builder.layout import WorldLayout, lay_out_world
 from engine.builder.surfaces import WorldSurfaces, build_surfaces, ignored_table
@@ -59,6 +60,8 @@ def build_model(builder, num_worlds: int, device: str) -> Model:
         meshes=_mesh_infos(parts, layout),
         bodies=_body_infos(parts, layout),
         joints=_joint_infos(builder, coordinates, energies),
+        interfaces=interface_makers(builder.adhesion),
+        rolls=dict(builder.rolls),
         warnings=tuple(builder.model_warnings),
     )  # fmt: skip
 
@@ -74,12 +77,14 @@ def _make_energy(term: Term, num_worlds: int, points: int, device: str):
     module, name = ENERGY_CLASSES[term.kind]
     energy_class = getattr(import_module(module), name)
     values = {k: np.tile(v, (num_worlds, *([1] * (v.ndim - 1)))) for k, v in term.values.items()}
-    return energy_class(
+    energy = energy_class(
         stencils=_replicate_ids(term.stencils, num_worlds, points),
         element_world=np.repeat(np.arange(num_worlds), len(term.stencils)),
         device=device,
         **values,
     )
+    energy.parameters = values
+    return energy
 
 
 def _node_gravity(layout: WorldLayout, gravity) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.builder import intake
+from engine.builder.adhesion import adhesion_part
 from engine.builder.body_mass import body_moments
 from engine.builder.parts import BodyPart, JointPart, MeshPart
 from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
@@ -15,6 +16,7 @@ from engine.mesh import checks, mass
 from engine.mesh.topology import boundary_of_tets
 from engine.types import Model
 
+CARRIER_LEVER = 0.02  # [m] over which joints tie the directions of a body without a mesh
 JOINT_KINDS = ("fixed", "revolute", "prismatic", "spherical")
 
 
@@ -34,8 +36,10 @@ class ModelBuilder:
         self.parts: dict[str, MeshPart] = {}
         self.bodies: dict[str, BodyPart] = {}
         self.joints: dict[str, JointPart] = {}
+        self.rolls: dict = {}  # name -> engine.tape.cluster.ClusterSpec
         self.ignored_meshes: set[tuple[str, str]] = set()
         self.ignored_layers: set[tuple[int, int]] = set()
+        self.adhesion: list = []
         self.model_warnings: list[str] = []
 
     # Deformable parts -------------------------------------------------------------------------------------------
@@ -152,6 +156,26 @@ class ModelBuilder:
             body=len(self.bodies) - 1, visual=visual,
         )  # fmt: skip
 
+    def add_carrier(self, name: str, origin, stiffness: float, gravity: bool = True) -> None:
+        """An affine body without a mesh and without mass of its own, for points to ride on (a roll's wound cluster).
+
+        origin (3,): its origin at the start [m], axes along the world's; stiffness: of its orthogonality energy [J]
+        (kappa_s times the volume that will ride on it). While nothing rides on it, it takes no part.
+        """
+        self._claim(name)
+        _require_positive(f"carrier '{name}': stiffness", stiffness)
+        self.bodies[name] = BodyPart(
+            name, -1, np.zeros(3), np.eye(3), np.asarray(origin, dtype=np.float64).reshape(3), np.zeros((4, 4)), 1.0,
+            stiffness, gravity=gravity,
+        )  # fmt: skip
+
+    def add_cluster(self, name: str, spec) -> None:
+        """Let the wound part of a strip ride on a carrier: spec is an engine.tape.cluster.ClusterSpec."""
+        if spec.carrier not in self.bodies:
+            raise ValueError(f"cluster '{name}': no carrier '{spec.carrier}'; bodies: {', '.join(self.bodies) or 'none'}")
+        self._mesh(spec.mesh)
+        self.rolls[name] = spec
+
     def add_static(
         self, name: str, vertices, triangles, contact: ContactMaterial | None = None, transform=None
     ) -> None:
@@ -229,14 +253,27 @@ class ModelBuilder:
         parent_index = -1 if fixed else self._body_index(parent, owner)
         if parent_index == child_index:
             raise ValueError(f"{owner}: parent and child are both '{child}'")
-        mesh = self._mesh(child).vertices
-        lever = 0.5 * float(np.linalg.norm(mesh.max(axis=0) - mesh.min(axis=0)))
+        lever = CARRIER_LEVER
+        if child in self.parts:
+            mesh = self._mesh(child).vertices
+            lever = 0.5 * float(np.linalg.norm(mesh.max(axis=0) - mesh.min(axis=0)))
         direction = unit_axis(owner, axis)
         self.joints[name] = JointPart(
             name, kind, parent_index, child_index, place, direction, low, high, drive, stiffness, lever, position
         )
-        if parent is not None and ignore_contact:
+        if parent is not None and ignore_contact and child in self.parts and parent in self.parts:
             self.ignore_contact(parent, child)
+
+    def add_adhesion(self, mesh: str, side, partners, material, stuck: bool = True) -> None:
+        """One side of `mesh` sticks to other meshes.
+
+        side: "positive" (where the triangle normals point), "negative", "both", or by triangle, int (t,): 1, -1, 2, 0 =
+        not sticky. partners: mesh names (its own too, for tape on tape), or "all". material: a FrontAdhesive, say; for a
+        pair of meshes that is named twice the later call rules. stuck: what lies within 1.3 dhat at the start is stuck.
+        Raises ValueError for a name, side or material that does not fit.
+        """
+        self._mesh(mesh)
+        self.adhesion.append(adhesion_part(self.parts, self.adhesion, mesh, side, partners, material, stuck))
 
     def ignore_contact(self, mesh_a: str, mesh_b: str) -> None:
         """These two meshes never touch each other (one name twice: no self-contact)."""

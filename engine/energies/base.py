@@ -27,6 +27,7 @@ class Energy:
 
     name: str = "energy"
     stencil_size: int = 0
+    parameters: dict  # constructor arrays by name, one row an element: what engine.reduce makes a smaller one from
 
     def __init__(self, stencils: np.ndarray, element_world: np.ndarray, device: str):
         """stencils: int (E, stencil_size) global point ids; element_world: int (E,)."""

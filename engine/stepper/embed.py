@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import warp as wp
+
+from engine.reduce import point_tables
 
 wp.set_module_options({"enable_backward": False})
 
@@ -64,12 +65,9 @@ class PointMap:
 
     def __init__(self, model):
         self.model, self.device = model, model.device
-        worlds = np.repeat(np.arange(model.num_worlds, dtype=np.int32), model.points_per_world)
-        measured = np.zeros(model.points_per_world, np.int32)
-        for mesh in model.meshes.values():
-            measured[mesh.points] = 1
-        self.measured = wp.array(np.tile(measured, model.num_worlds), dtype=int, device=self.device)
-        self.point_world = wp.array(worlds, dtype=int, device=self.device)
+        world, measured = point_tables(model)
+        self.measured = wp.array(measured, dtype=int, device=self.device)
+        self.point_world = wp.array(world, dtype=int, device=self.device)
 
     def launch_positions(self, x, points) -> None:
         e = self.model.embedding

@@ -220,7 +220,8 @@ class Newton:
             report.contacts = int(s.active_count.numpy()[0])
             report.candidates = int(s.candidates.count.numpy()[0])
             report.min_distance = float(w.min_gap.numpy().min())
-        report.messages = tuple(_messages(report, self.drives, self.options))
+        adhesion = [sentence for term in s.interfaces for sentence in term.messages(self.options)]
+        report.messages = (*_messages(report, self.drives, self.options), *adhesion)
         report.stage_seconds = dict(self.stages.seconds)
 
 

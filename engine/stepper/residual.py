@@ -53,7 +53,9 @@ class Residual:
     def __init__(self, model):
         self.model, self.device = model, model.device
         bodies = model.num_worlds * model.bodies_per_world
-        inverse = np.linalg.inv(model.body_mass.numpy()[:bodies]) if bodies else np.zeros((1, 4, 4))
+        inverse = np.zeros((max(bodies, 1), 4, 4))
+        massive = model.body_mass.numpy()[:bodies, 0, 0] > 0.0 if bodies else np.zeros(0, bool)
+        inverse[np.flatnonzero(massive)] = np.linalg.inv(model.body_mass.numpy()[:bodies][massive])  # carriers may be empty
         self.body_inverse = wp.array(inverse, dtype=wp.mat44d, device=self.device)
         self.squared = wp.zeros(model.num_worlds, dtype=wp.float64, device=self.device)
         mass = np.zeros(model.num_worlds)
