@@ -28,12 +28,12 @@ class Frame:
     time_wall: float  # [s] wall clock (time.time()) when the step began
     time_mono: float  # [s] monotonic clock when the step began
     dt: float  # [s]
-    sample: "Sample | None" = None
-    status: "Status | None" = None  # of the device that drove this frame
-    command: "Command | None" = None
-    control: "Control | None" = None
-    report: "StepReport | None" = None
-    signals: "Signals | None" = None
+    sample: Sample | None = None
+    status: Status | None = None  # of the device that drove this frame
+    command: Command | None = None
+    control: Control | None = None
+    report: StepReport | None = None
+    signals: Signals | None = None
     points: Any = None  # [m] (num_points, 3) float64 world-0 point positions after the step
     requests: tuple[Request, ...] = ()  # carried out before this step
     events: tuple[str, ...] = ()  # human-readable: "paused: SpaceMouse lost", "recording started"

@@ -1,6 +1,6 @@
 """The physics: numpy and Warp only. It knows nothing of YAML, screens or devices.
 
-    from engine import ModelBuilder, Engine, Options
+from engine import ModelBuilder, Engine, Options
 """
 
 from __future__ import annotations
@@ -10,7 +10,17 @@ from engine.edits import Grasp, Release
 from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
 from engine.options import Options
 
-__all__ = ["ContactMaterial", "Engine", "Grasp", "JointDrive", "ModelBuilder", "Options", "Release", "ShellMaterial", "SolidMaterial"]
+__all__ = [
+    "ContactMaterial",
+    "Engine",
+    "Grasp",
+    "JointDrive",
+    "ModelBuilder",
+    "Options",
+    "Release",
+    "ShellMaterial",
+    "SolidMaterial",
+]
 
 
 def __getattr__(name: str):

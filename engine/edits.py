@@ -116,7 +116,9 @@ class Riding:
         bodies_total = self.base.num_worlds * self.base.bodies_per_world
         if len(bodies) != len(points) or len(weights) != len(points):
             raise ValueError("state arrays 'grasp_points', 'grasp_bodies' and 'grasp_weights' differ in length")
-        if len(points) and (points.min() < 0 or points.max() >= self.base.num_points or (self.count[points] != 1).any()):
+        if len(points) and (
+            points.min() < 0 or points.max() >= self.base.num_points or (self.count[points] != 1).any()
+        ):
             raise ValueError("state array 'grasp_points' names points that this model cannot grasp")
         if len(bodies) and (bodies.min() < 0 or bodies.max() >= bodies_total):
             raise ValueError(f"state array 'grasp_bodies' must lie in 0..{bodies_total - 1}")

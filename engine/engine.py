@@ -68,8 +68,8 @@ class Engine:
             self.state.x.assign(before[0])
             self.state.v.assign(before[1])
             raise FloatingPointError(
-                f"the step at t = {self.state.time.max():.4f} s gave positions that are not finite; the state before it "
-                "was restored. Smaller Options.dt or softer materials may help; the last checkpoint is safe."
+                f"the step at t = {self.state.time.max():.4f} s gave positions that are not finite; the state before "
+                "it was restored. Smaller Options.dt or softer materials may help; the last checkpoint is safe."
             )
         self.state.step_index += 1
         self.state.time += self.options.dt
@@ -294,7 +294,9 @@ class Engine:
             self._working = Working(reduce_model(self.model, buried), self.state)
             self._whole_map = PointMap(self.model)
             self._whole_points = wp.zeros(self.model.num_points, dtype=wp.vec3d, device=self.model.device)
-        model, state = (self.model, self.state) if self._working is None else (self.reduction.model, self._working.state)
+        model, state = (
+            (self.model, self.state) if self._working is None else (self.reduction.model, self._working.state)
+        )
         self.newton = Newton(model, state, self.options, self.interfaces, self._capture)
         self._refresh_points()
 

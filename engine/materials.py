@@ -90,3 +90,29 @@ class JointDrive:
     stiffness: float
     damping: float = 0.0
     force_limit: float | None = None
+
+
+@dataclass(frozen=True)
+class FrontAdhesive:
+    """`cohesion: front`: peel work that does not depend on the mesh; see docs/physics/cohesion_front.md.
+
+    work: W, spent to separate a unit area slowly [J/m2]; 0 = never sticks. rate_exponent m and rate_speed v_ref [m/s]:
+    the law's traction, and so its work, grows by (1 + speed / v_ref)^m. stick_speed: a pressed point sticks only below
+    this relative speed [m/s].
+    """
+
+    work: float = 263.0
+    rate_exponent: float = 0.0
+    rate_speed: float = 1e-2
+    stick_speed: float = 0.02
+    law = "front"
+
+    def __post_init__(self):
+        _positive("FrontAdhesive", rate_speed=self.rate_speed, stick_speed=self.stick_speed)
+        _not_negative("FrontAdhesive", work=self.work, rate_exponent=self.rate_exponent)
+
+
+def _not_negative(owner: str, **values: float) -> None:
+    for name, value in values.items():
+        if not value >= 0.0:
+            raise ValueError(f"{owner}.{name} is {value!r}; it must be at least 0")

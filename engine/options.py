@@ -22,7 +22,7 @@ class Options:
         friction_iterations: lagged friction passes per step.
         membrane_extrapolation: use the extrapolated membrane stress in the Hessian (stiff strips converge truly).
         start: "velocity" (x + dt v, CCD-limited) or "position" (x, the papers' start; for parity runs).
-        candidate_slack: candidates are kept until a point leaves its box inflated by this [m]; 0 = chosen from the mesh.
+        candidate_slack: candidates are kept until a point leaves its box inflated by this [m]; 0 = from the mesh.
         ccd_conservative: share of the remaining gap that one CCD advance may use [-].
         line_search_max: halvings at most.
     """
@@ -54,7 +54,9 @@ class Options:
             if getattr(self, name) < 1:
                 raise ValueError(f"Options.{name} is {getattr(self, name)!r}; it must be at least 1")
         if self.candidate_slack < 0.0:
-            raise ValueError(f"Options.candidate_slack is {self.candidate_slack!r}; it must be at least 0 (0 = automatic)")
+            raise ValueError(
+                f"Options.candidate_slack is {self.candidate_slack!r}; it must be at least 0 (0 = automatic)"
+            )
         if not 0.0 < self.ccd_conservative < 1.0:
             raise ValueError(f"Options.ccd_conservative is {self.ccd_conservative!r}; it must lie between 0 and 1")
 

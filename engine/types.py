@@ -118,8 +118,10 @@ class Model:
     meshes: dict[str, MeshInfo]
     bodies: dict[str, BodyInfo]
     joints: dict[str, JointInfo]
-    interfaces: tuple = ()  # makers of stencil terms with a history (adhesion): model -> engine.contact.term.StencilTerm
-    rolls: dict = field(default_factory=dict)  # name -> engine.tape.cluster.ClusterSpec; wound tape that rides as a cluster
+    interfaces: tuple = ()  # makers of stencil terms with a history: model -> engine.contact.term.StencilTerm
+    rolls: dict = field(
+        default_factory=dict
+    )  # name -> engine.tape.cluster.ClusterSpec; wound tape that rides as a cluster
     topology_version: int = 0
     point_world: wp.array | None = None  # int (P,); None = world-major with points_per_world
     point_measured: wp.array | None = None  # 1 for mesh vertices, 0 for handles of bodies and joints; None = by meshes

@@ -1,4 +1,4 @@
-"""The one place that knows where the optional reference data lies: beside the checkout, or where TACKTILE_SHARED says."""
+"""The one place that knows where the reference data lies: beside the checkout, or where TACKTILE_SHARED says."""
 
 from __future__ import annotations
 

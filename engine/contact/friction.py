@@ -1,7 +1,8 @@
 """Lagged friction: normal forces, closest-point weights and tangent planes of the last positions, kept for one pass.
 
 Energy of a contact: friction_mu * normal_force * f0(|u|) with u the tangential part of sum_a w_a (x_a - x_start_a)
-(Li et al. 2020). Hessian used: its secant majoriser. Mollified edge pairs keep their friction, with the mollified normal force.
+(Li et al. 2020). Hessian used: its secant majoriser. Mollified edge pairs keep their friction, with the mollified
+normal force.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def closest_weights(kind: int, x0: wp.vec3d, x1: wp.vec3d, x2: wp.vec3d, x3: wp.
 
 @wp.func
 def box_separation(kind: int, x0: wp.vec3d, x1: wp.vec3d, x2: wp.vec3d, x3: wp.vec3d) -> wp.float64:
-    """Largest gap of the features' boxes along an axis [m], negative when they overlap: a cheap bound of the distance."""
+    """Largest gap of the features' boxes along an axis [m], negative when they overlap: bounds the distance cheaply."""
     lo = wp.min(x2, x3)
     hi = wp.max(x2, x3)
     alo = x0

@@ -18,7 +18,7 @@ class StencilTerm:
     blocks: StencilBlocks  # capacity fixed for the life of the engine: one stencil a point that can stick, say
 
     def launch_begin_step(self, inputs: StepInputs) -> None:
-        """Fill blocks.points, weights, first_side and count from the history. inputs.x: positions at the step's start."""
+        """Fill blocks.points, weights, first_side and count from the history. inputs.x: positions at the start."""
         raise NotImplementedError
 
     def launch_derivatives(self, inputs: StepInputs) -> None:
@@ -33,6 +33,10 @@ class StencilTerm:
         """Advance the history at the final positions system.points; system.list, active, active_count and gap hold the
         contact pairs there, system.points_start the positions before the step."""
         raise NotImplementedError
+
+    def messages(self, options) -> list[str]:
+        """What a user should know of the last step: sentences for StepReport.messages. options: Options."""
+        return []
 
     def get_state(self) -> dict[str, np.ndarray]:
         """The whole history, host copies; fixed shapes."""

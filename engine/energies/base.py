@@ -33,7 +33,9 @@ class Energy:
         """stencils: int (E, stencil_size) global point ids; element_world: int (E,)."""
         self.stencils_host = np.ascontiguousarray(stencils, dtype=np.int32).reshape(-1, self.stencil_size)
         self.stencils = wp.array(self.stencils_host, dtype=wp.int32, device=device)
-        self.element_world = wp.array(np.ascontiguousarray(element_world, dtype=np.int32), dtype=wp.int32, device=device)
+        self.element_world = wp.array(
+            np.ascontiguousarray(element_world, dtype=np.int32), dtype=wp.int32, device=device
+        )
         self.device = device
 
     @property

@@ -15,8 +15,8 @@ from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 wp.set_module_options({"enable_backward": False})
 
 # Cost model, measured on one CPU core: a factor takes 1.1 ns W^2 a node, a PCG iteration 50 ns a node, and block Jacobi
-# needs about 24 sqrt(c h / cell) iterations at 1e-3 (c the speed of sound; seen: 65 at c h / cell = 8.5, 260 at 105, 1,700
-# at 5,100), where 2 (c h / cell)^2 is the elastic over the inertial diagonal.
+# needs about 24 sqrt(c h / cell) iterations at 1e-3 (c the speed of sound; seen: 65 at c h / cell = 8.5, 260 at 105,
+# 1,700 at 5,100), where 2 (c h / cell)^2 is the elastic over the inertial diagonal.
 FACTOR_COST = 2.2  # twice the measured cost: contacts left out of the factor cost iterations again
 ITERATION_COST = 50.0
 ITERATIONS = 24.0
@@ -175,7 +175,7 @@ class BandFactor:
             self.band.zero_()
 
     def launch_factor(self, extra) -> None:
-        """`extra`: node-diagonal contributions of matrix-free stencils (their in-band pairs are in the band already)."""
+        """`extra`: node-diagonal contributions of matrix-free stencils (their in-band pairs are there already)."""
         if not self.available:
             return
         wp.launch(

@@ -172,7 +172,9 @@ class ConjugateGradients:
         def iterate():
             multiply(self.p, self.ap)
             wp.launch(dot_kernel, n, [self.p, self.ap, self.node_world, node_free], [s.p_ap], device=device)
-            wp.launch(advance_kernel, n, [s, self.node_world, node_free, self.p, self.ap, self.x, self.r], device=device)
+            wp.launch(
+                advance_kernel, n, [s, self.node_world, node_free, self.p, self.ap, self.x, self.r], device=device
+            )
             precondition(self.r, self.z)
             wp.launch(dot_kernel, n, [self.r, self.z, self.node_world, node_free], [s.rz_next], device=device)
             wp.launch(direction_kernel, n, [s, self.node_world, node_free, self.z, self.p], device=device)

@@ -109,7 +109,9 @@ class DriveControl:
         limit = self.energy.force_limit.numpy()
         self.limited = np.isfinite(limit)
         soft = STIFFNESS_RATIO * mass / step_size**2
-        self.base_stiffness = np.where(self.limited, np.maximum(soft, np.where(self.limited, limit, 0.0) / LIMIT_TRAVEL), soft)
+        self.base_stiffness = np.where(
+            self.limited, np.maximum(soft, np.where(self.limited, limit, 0.0) / LIMIT_TRAVEL), soft
+        )
         self.gap = wp.zeros(self.energy.num_elements, dtype=wp.float64, device=self.device)
 
     def node_targets(self, body_transform: np.ndarray) -> np.ndarray:
@@ -146,7 +148,11 @@ class DriveControl:
             return
         e, point_node = self.energy, self.model.embedding.point_node
         wp.launch(
-            measure_kernel, e.num_elements, [e.stencils, point_node, e.metric, e.target, x], [self.gap], device=self.device
+            measure_kernel,
+            e.num_elements,
+            [e.stencils, point_node, e.metric, e.target, x],
+            [self.gap],
+            device=self.device,
         )
         wp.launch(
             hold_kernel,

@@ -18,7 +18,6 @@ from engine.stepper.stages import Stages
 from engine.stepper.system import System
 from engine.types import Control, Model, State, StepReport
 
-
 SHORT_LIST = 2000  # pairs: a list below this costs nothing worth saving
 WIDE_SWEEP = 2.0  # a list made for this many times the motion of the step is made anew
 
@@ -59,7 +58,6 @@ class Newton:
         s.soften_guess()
         s.bound_step()
         s.apply_guess()
-
 
     # reading between steps ------------------------------------------------------------------------------------------
     def _read(self) -> None:
@@ -231,8 +229,8 @@ def _messages(report: StepReport, drives: DriveControl, options: Options) -> lis
         found.append("line search found no descent: the step was cut short (still intersection-free)")
     elif not report.converged:
         found.append(
-            f"not converged after {report.newton_iterations} Newton iterations: update {report.newton_update:.2g} m/s, "
-            f"tolerance {options.newton_tolerance:g} m/s (Options.newton_max_iterations={options.newton_max_iterations})"
+            f"not converged after {report.newton_iterations} Newton iterations: update {report.newton_update:.2g} m/s, tolerance "
+            f"{options.newton_tolerance:g} m/s (Options.newton_max_iterations={options.newton_max_iterations})"
         )
     behind = drives.behind()
     if behind.any():

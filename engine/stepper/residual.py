@@ -55,13 +55,17 @@ class Residual:
         bodies = model.num_worlds * model.bodies_per_world
         inverse = np.zeros((max(bodies, 1), 4, 4))
         massive = model.body_mass.numpy()[:bodies, 0, 0] > 0.0 if bodies else np.zeros(0, bool)
-        inverse[np.flatnonzero(massive)] = np.linalg.inv(model.body_mass.numpy()[:bodies][massive])  # carriers may be empty
+        inverse[np.flatnonzero(massive)] = np.linalg.inv(
+            model.body_mass.numpy()[:bodies][massive]
+        )  # carriers may be empty
         self.body_inverse = wp.array(inverse, dtype=wp.mat44d, device=self.device)
         self.squared = wp.zeros(model.num_worlds, dtype=wp.float64, device=self.device)
         mass = np.zeros(model.num_worlds)
         np.add.at(mass, model.node_world.numpy(), model.node_mass.numpy())
         if bodies:
-            np.add.at(mass, model.node_world.numpy()[model.body_node.numpy()[:bodies]], model.body_mass.numpy()[:bodies, 0, 0])
+            np.add.at(
+                mass, model.node_world.numpy()[model.body_node.numpy()[:bodies]], model.body_mass.numpy()[:bodies, 0, 0]
+            )
         self.total_mass = np.maximum(mass, 1e-300)
 
     def launch(self, gradient, node_free, worlds: Worlds) -> None:

@@ -1,4 +1,4 @@
-"""Stages of a step as captured graphs: each is captured at its first run and replayed afterwards, with its time kept."""
+"""Stages of a step as captured graphs: each is captured at its first run and replayed afterwards; times are kept."""
 
 from __future__ import annotations
 

@@ -140,7 +140,11 @@ class System:
         bodies = self.num_worlds * m.bodies_per_world
         if bodies and o.start == "velocity":
             wp.launch(
-                predict.rigid_guess_kernel, bodies, [m.body_node, s.x, s.v, wp.float64(o.dt)], [self.dx], device=self.device
+                predict.rigid_guess_kernel,
+                bodies,
+                [m.body_node, s.x, s.v, wp.float64(o.dt)],
+                [self.dx],
+                device=self.device,
             )
         if m.node_unused is None:
             self.node_fixed.zero_()
@@ -194,8 +198,7 @@ class System:
         wp.launch(
             guess.soften_kernel,
             self.stride,
-            [self.list, self.points, self.active, self.active_count]
-            + [self.riders, self.stride],
+            [self.list, self.points, self.active, self.active_count] + [self.riders, self.stride],
             [self.points_dx, self.dx],
             device=self.device,
         )

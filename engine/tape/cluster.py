@@ -65,11 +65,14 @@ class RollCluster:
         size = info.points.stop - info.points.start
         if size != spec.rows * spec.columns:
             raise ValueError(
-                f"roll: mesh '{spec.mesh}' has {size} points; {spec.rows} rows of {spec.columns} need {spec.rows * spec.columns}"
+                f"roll: mesh '{spec.mesh}' has {size} points; {spec.rows} rows of {spec.columns} need "
+                f"{spec.rows * spec.columns}"
             )
         worlds = model.num_worlds
         self.front = np.zeros(worlds, np.int64)  # rows below ride on the carrier
-        self.place = np.zeros((worlds, size, 3))  # of every point in the carrier's frame when the cluster was formed [m]
+        self.place = np.zeros(
+            (worlds, size, 3)
+        )  # of every point in the carrier's frame when the cluster was formed [m]
 
     def initial_front(self) -> int:
         front = self.spec.wound_rows - self.spec.collar_rows

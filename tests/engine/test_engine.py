@@ -181,7 +181,9 @@ def grasping_engine() -> Engine:
     builder = ModelBuilder(gravity=(0, 0, 0))
     vertices, triangles = shapes.grid_mesh(0.06, 0.04, 6, 4)
     rng = np.random.default_rng(0)
-    builder.add_shell("sheet", vertices, triangles, SOFT_SHEET, ContactMaterial(), velocity=0.1 * rng.normal(size=vertices.shape))
+    builder.add_shell(
+        "sheet", vertices, triangles, SOFT_SHEET, ContactMaterial(), velocity=0.1 * rng.normal(size=vertices.shape)
+    )
     block(builder, "hand", size=(0.02, 0.03, 0.01), at=(0.03, 0.0, 0.0075), velocity=(0.1, -0.2, 0.0, 0.5, 0.3, -0.2))
     return Engine(builder.finalize(), Options(dt=0.01, newton_tolerance=1e-6, linear_tolerance=1e-8))
 

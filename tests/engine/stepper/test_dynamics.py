@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine import ContactMaterial, Engine, ModelBuilder, Options
+from engine.mesh import shapes
 from tests.engine.models import (
     SOFT_SHEET,
     angular_momentum,
@@ -16,7 +17,6 @@ from tests.engine.models import (
     soft_pad,
     spin,
 )
-from engine.mesh import shapes
 
 
 def free_model(kind: str, gravity=(0, 0, 0)):

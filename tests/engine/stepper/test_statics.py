@@ -81,8 +81,8 @@ def heavy_elastica_tip(bending: float, load: float, length: float) -> float:
 
 @pytest.mark.parametrize("young, thickness", [(1.5e9, 0.079e-3), (1e8, 0.178e-3)])
 def test_clamped_heavy_strip_is_an_elastica(young, thickness):
-    """Tip sag within 2 % on the row-wise zig-zag. The last clamped row is a hinge line, whose bend spreads half a cell to
-    either side: the free length counts from half a cell before it."""
+    """Tip sag within 2 % on the row-wise zig-zag. The last clamped row is a hinge line, whose bend spreads half a cell
+    to either side: the free length counts from half a cell before it."""
     cell, cells_along, density, poisson = 3.2e-3, 16, 1300.0, 0.3
     vertices, triangles = shapes.strip_mesh(cell * cells_along, 6 * cell, 6)
     clamp = vertices[:, 0].min() + 1.01 * cell
@@ -104,7 +104,7 @@ def test_clamped_heavy_strip_is_an_elastica(young, thickness):
 
 
 def test_uniaxial_stretch_follows_the_stvk_curve():
-    """Nominal stress of a long strip pulled to a stretch l: E l (l^2 - 1) / 2 within 1 % (poisson 0: no clamp effect)."""
+    """Nominal stress of a strip pulled to a stretch l: E l (l^2 - 1) / 2 within 1 % (poisson 0: no clamp effect)."""
     stretch, young, thickness, width = 1.2, 1e6, 1e-3, 0.02
     vertices, triangles = shapes.strip_mesh(0.06, width, 4)
     left, right = vertices[:, 0] < vertices[:, 0].min() + 1e-9, vertices[:, 0] > vertices[:, 0].max() - 1e-9
