@@ -52,6 +52,5 @@ def _triangle_side(owner: str, side, triangles: int) -> np.ndarray:
 def interface_makers(declared: list[AdhesionPart]) -> tuple:
     """One maker a law that rules at least one pair of meshes, in the order of LAWS."""
     used = {part.material.law for part in resolve(declared).values()}
-    return tuple(
-        partial(getattr(import_module(LAWS[law][0]), LAWS[law][1]), parts=tuple(declared)) for law in LAWS if law in used
-    )
+    classes = [getattr(import_module(module), name) for law, (module, name) in LAWS.items() if law in used]
+    return tuple(partial(term, parts=tuple(declared)) for term in classes)
