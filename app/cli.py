@@ -129,6 +129,10 @@ def run(
     ] = None,
     no_record: Annotated[bool, typer.Option("--no-record", help="Headless: leave no episode.")] = False,
     no_pictures: Annotated[bool, typer.Option("--no-pictures", help="Headless: leave no pictures.")] = False,
+    state_log: Annotated[
+        Path | None,
+        typer.Option("--state-log", metavar="FILE", help="Write what happens there, a line of JSON a frame."),
+    ] = None,
 ) -> None:
     """Open a scene and drive it (the default command).
 
@@ -140,6 +144,7 @@ def run(
     options = RunOptions(
         scene=scene, input=input_, record=record, headless=headless, compute=compute, steps=steps,
         overrides=tuple(set_ or ()), no_record=no_record, no_pictures=no_pictures,
+        state_log=state_log,
     )  # fmt: skip
     try:
         code = start_run(options, console)

@@ -331,7 +331,8 @@ class FrameLoop(Wishes):
         if lost(status):
             if not self._lost:
                 self._lost, self._without_device = True, False
-                self._pause(f"{self.operator.device.name}: {status.message or status.health.value}")
+                name, text = self.operator.device.name, status.message or status.health.value
+                self._pause(text if name in text else f"{name}: {text}")
         elif self._lost:
             self._lost = False
             self._say(f"{self.operator.device.name} is back")

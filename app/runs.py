@@ -35,6 +35,7 @@ class RunOptions:
     overrides: tuple[str, ...] = ()
     no_record: bool = False
     no_pictures: bool = False
+    state_log: Path | None = None
 
 
 def start_run(options: RunOptions, console: Console) -> int:
@@ -111,7 +112,13 @@ def _with_window(options: RunOptions, compute: str, console: Console) -> int:
         raise
     for text in _recover(options.record or data_dir() / "episodes" / session.scene.name):
         view.state.notice(text)
-    outcome = _run(FrameLoop(session, operator, view, wiring), options.steps, settings)
+    loop = FrameLoop(session, operator, view, wiring)
+    try:
+        _log_state(loop, options.state_log)
+    except ValueError:
+        loop.close()
+        raise
+    outcome = _run(loop, options.steps, settings)
     return _report(outcome, console)
 
 
@@ -175,6 +182,7 @@ def _without_window(options: RunOptions, compute: str, console: Console) -> int:
     wiring = Wiring(recorder=recorder, pacing=False, stop_on_failure=True, compute=compute)
     console.print(f"running {session.scene.name} with {device.name}" + (f", {steps} steps" if steps else ""))
     loop = FrameLoop(session, Operator(device), view, wiring)
+    _log_state(loop, options.state_log)
     if recorder is not None and not _records_itself(device):
         recorder.start(session.engine.positions(), 0.0)
     try:
@@ -221,6 +229,14 @@ def _offscreen(console: Console):
 
 
 # -- both
+
+
+def _log_state(loop: FrameLoop, path: Path | None) -> None:
+    """Adds the sink of --state-log."""
+    from app.state_log import StateLog
+
+    if path is not None:
+        loop.wiring.sinks = [*loop.wiring.sinks, StateLog(path, loop)]
 
 
 def _recorder(session: Session, *, folder: Path | None, compute: str, input_name: str):

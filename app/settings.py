@@ -58,8 +58,8 @@ class Settings:
         overlay_seen: the first-start page was closed once.
     """
 
-    window_width: int = 1440
-    window_height: int = 900
+    window_width: int = 1280  # fits a laptop; remembered once it was changed
+    window_height: int = 720
     ui_scale: float = 0.0
     collapsed: list[str] = field(default_factory=list)
     color_mode: str = "material"

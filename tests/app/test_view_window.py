@@ -2,155 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 import itertools
-import json
-import os
-import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from app.view.layout import PANELS
+from tests.app.desk import ROOT, Desk, needs_desk
 
-ROOT = Path(__file__).resolve().parents[2]
-NEEDED = ("Xvfb", "xdotool", "import")
-MISSING = [name for name in NEEDED if shutil.which(name) is None]
-pytestmark = pytest.mark.skipif(
-    bool(MISSING), reason=f"needs {', '.join(MISSING)} (Debian: xvfb xdotool imagemagick) to open a window"
-)
-
-
-class Desk:
-    """A virtual display with the application on it."""
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-        read, write = os.pipe()
-        self.server = subprocess.Popen(
-            ["Xvfb", "-displayfd", str(write), "-screen", "0", "1400x800x24", "-nolisten", "tcp"],
-            pass_fds=[write],
-            stderr=subprocess.DEVNULL,
-        )
-        os.close(write)
-        number = ""
-        while not number.endswith("\n"):  # digits and newline may come apart
-            part = os.read(read, 16).decode()
-            assert part, "Xvfb ended before it opened a display"
-            number += part
-        os.close(read)
-        self.environment = {
-            **os.environ,
-            "DISPLAY": f":{number.strip()}",
-            "TACKTILE_CONFIG_DIR": str(folder / "config"),
-            "TACKTILE_DATA_DIR": str(folder / "data"),
-            "PYTHONPATH": str(ROOT),
-        }
-        self.output = (folder / "output").open("w")
-        command = [sys.executable, str(ROOT / "tests/app/window_app.py"), str(folder)]
-        self.app = subprocess.Popen(
-            command, cwd=ROOT, env=self.environment, stdout=self.output, stderr=subprocess.STDOUT
-        )
-        self.wait(lambda frame: frame["index"] > 3, "the first frames", 90.0)
-        self.window = self.xdo("search", "--name", "Tacktile").split()[0]
-        self.xdo("windowfocus", self.window)
-
-    def xdo(self, *args) -> str:
-        return subprocess.run(
-            ["xdotool", *args], env=self.environment, capture_output=True, text=True, check=True, timeout=30
-        ).stdout
-
-    def frames(self) -> list[dict]:
-        path = self.folder / "log.jsonl"
-        lines = path.read_text().splitlines() if path.exists() else []
-        out = []
-        for line in lines:
-            try:
-                out.append(json.loads(line))
-            except json.JSONDecodeError:
-                break  # the last line is being written
-        return out
-
-    def last(self) -> dict:
-        return self.frames()[-1]
-
-    def wait(self, true, what: str, seconds: float = 20.0) -> dict:
-        """The first frame from now on for which it is true."""
-        seen = len(self.frames()) if (self.folder / "log.jsonl").exists() else 0
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            for frame in self.frames()[max(seen - 1, 0) :]:
-                if true(frame):
-                    return frame
-            assert self.app.poll() is None, f"the application ended: {(self.folder / 'output').read_text()}"
-            time.sleep(0.05)
-        last = self.frames()[-1:] or "none"
-        pytest.fail(f"{what} did not come within {seconds:.0f} s; last frame: {last}")
-
-    def click(self, name: str) -> None:
-        rect = self.wait(lambda frame: name in frame["rects"], f"{name} on the screen")["rects"][name]
-        while (later := self.settled(name)) != rect:  # a window that just appeared may still find its size
-            rect = later
-        x0, y0, x1, y1 = rect
-        self.xdo("mousemove", "--window", self.window, str(round((x0 + x1) / 2)), str(round((y0 + y1) / 2)))
-        time.sleep(0.15)
-        self.xdo("mousedown", "1")
-        time.sleep(0.3)
-        self.xdo("mouseup", "1")
-
-    def settled(self, name: str) -> list[float]:
-        time.sleep(0.2)
-        return self.last()["rects"][name]
-
-    def press(self, key: str) -> None:
-        self.xdo("keydown", key)
-        time.sleep(0.15)
-        self.xdo("keyup", key)
-
-    def picture(self, name: str) -> np.ndarray:
-        from PIL import Image
-
-        path = self.folder / name
-        subprocess.run(["import", "-window", self.window, str(path)], env=self.environment, check=True, timeout=30)
-        return np.asarray(Image.open(path).convert("RGB"))
-
-    def ask_to_close(self) -> None:
-        """WM_DELETE_WINDOW, as a window manager sends it when the cross is clicked."""
-        x11 = ctypes.CDLL(ctypes.util.find_library("X11"))
-        x11.XOpenDisplay.restype = ctypes.c_void_p
-        x11.XInternAtom.restype = ctypes.c_ulong
-        display = ctypes.c_void_p(x11.XOpenDisplay(self.environment["DISPLAY"].encode()))
-        atom = [x11.XInternAtom(display, name, 0) for name in (b"WM_PROTOCOLS", b"WM_DELETE_WINDOW")]
-
-        class ClientMessage(ctypes.Structure):
-            _fields_ = [
-                ("type", ctypes.c_int), ("serial", ctypes.c_ulong), ("send_event", ctypes.c_int),
-                ("display", ctypes.c_void_p), ("window", ctypes.c_ulong), ("message_type", ctypes.c_ulong),
-                ("format", ctypes.c_int), ("data", ctypes.c_long * 5), ("pad", ctypes.c_long * 24),
-            ]  # fmt: skip
-
-        window = int(self.window)
-        event = ClientMessage(33, 0, 1, display, window, atom[0], 32, (ctypes.c_long * 5)(atom[1], 0, 0, 0, 0))
-        x11.XSendEvent(display, ctypes.c_ulong(window), 0, ctypes.c_long(0), ctypes.byref(event))
-        x11.XFlush(display)
-        x11.XCloseDisplay(display)
-
-    def end(self) -> None:
-        for process in (self.app, self.server):
-            if process.poll() is None:
-                process.kill()
-            process.wait(10)
-        self.output.close()
+pytestmark = needs_desk
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    desk = Desk(tmp_path_factory.mktemp("desk"))
+    folder = tmp_path_factory.mktemp("desk")
+    desk = Desk(folder, [str(ROOT / "tests/app/window_app.py"), str(folder)])
     yield desk
     desk.end()
 
@@ -251,8 +120,7 @@ def test_no_panel_failed(desk):
 
 
 def test_it_closes_politely_and_remembers(desk):
-    desk.ask_to_close()
-    assert desk.app.wait(30) == 0, (desk.folder / "output").read_text()
+    assert desk.close_politely() == 0, desk.said()
     assert (desk.folder / "closed").exists()
     settings = (desk.folder / "config" / "settings.yaml").read_text()
     assert "overlay_seen: true" in settings and "color_mode: material" in settings

@@ -89,7 +89,17 @@ def _track(state: ViewState, x: float, y: float, width: float, height: float, s:
             state.ask("seek", max(0.0, min(1.0, (psim.GetMousePos()[0] - x) / width)) * end)
     latest = f"{state.events[-1][0]:.1f} s  {state.events[-1][1]}" if state.events else ""
     if latest:
-        lst.PushClipRect((x, y), (x + width, y + height), True)
-        lst.AddText((x, y + 0.08 * height), palette.packed(palette.TEXT_DIM), latest)
-        lst.PopClipRect()
+        lst.AddText((x, y + 0.08 * height), palette.packed(palette.TEXT_DIM), _shortened(latest, width + stamp_width))
     theme.text("")
+
+
+def _shortened(text: str, room: float) -> str:
+    """The text, cut with an ellipsis where it would leave the room [px]."""
+    if psim.CalcTextSize(text)[0] <= room:
+        return text
+    end = "\u2026"
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if psim.CalcTextSize(text[:middle] + end)[0] <= room else (low, middle - 1)
+    return text[:low].rstrip() + end
