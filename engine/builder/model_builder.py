@@ -268,8 +268,8 @@ class ModelBuilder:
         """One side of `mesh` sticks to other meshes.
 
         side: "positive" (where the triangle normals point), "negative", "both", or by triangle, int (t,): 1, -1, 2, 0 =
-        not sticky. partners: mesh names (its own too, for tape on tape), or "all". material: a FrontAdhesive, say; for a
-        pair of meshes that is named twice the later call rules. stuck: what lies within 1.3 dhat at the start is stuck.
+        not sticky. partners: mesh names (its own too, for tape on tape), or "all". material: a FrontAdhesive, say; a
+        pair of meshes named twice follows the later call. stuck: what lies within 1.3 dhat at the start is stuck.
         Raises ValueError for a name, side or material that does not fit.
         """
         self._mesh(mesh)
