@@ -44,7 +44,7 @@ def _compare(emit: Emit, compute: str, name: str, cloth: Cloth, self_contact: bo
     ours.step()  # captures its graphs, grows its buffers
     sides = {
         "tacktile": (ours, TacktileCloth(cloth, self_contact, compute, **TIGHT)),
-        "mujoco": (MujocoCloth(cloth, self_contact, **MUJOCO[cloth.points]), MujocoCloth(cloth, self_contact, **PEER_TIGHT)),
+        "mujoco": tuple(MujocoCloth(cloth, self_contact, **o) for o in (MUJOCO[cloth.points], PEER_TIGHT)),
     }
     errors: dict[str, list] = {side: [] for side in sides}
     seconds = {side: np.zeros((REPEATS[cloth.points], STEPS)) for side in sides}

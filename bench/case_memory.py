@@ -29,9 +29,8 @@ def run(emit: Emit, compute: str) -> None:
 
 def _measure(name: str, compute: str) -> float:
     """[MB] of this process, which runs one scene (none for '')."""
-    from bench.measure import resident_memory
-
     import engine.engine  # noqa: F401 - the libraries alone when there is no scene
+    from bench.measure import resident_memory
 
     if name:
         from app.session import load_session

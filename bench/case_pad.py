@@ -45,7 +45,8 @@ def run(emit: Emit, compute: str) -> None:
         if name == HEADLINE:
             emit("pad.error_third", errors[CELLS.index(3)])
             emit("pad.error_fifth", errors[CELLS.index(5)])
-        rising = all(a < b for k in range(0, len(forces), len(DEPTHS)) for a, b in _neighbours(forces[k : k + len(DEPTHS)]))
+        curves = [forces[k : k + len(DEPTHS)] for k in range(0, len(forces), len(DEPTHS))]
+        rising = all(a < b for curve in curves for a, b in _neighbours(curve))
         emit(f"pad.{name}.force_rises_with_depth", rising)
         emit(f"pad.{name}.error_falls_with_cells", all(abs(a) > abs(b) for a, b in _neighbours(errors)))
 

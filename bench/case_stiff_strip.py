@@ -145,8 +145,8 @@ def _add_box(builder: ModelBuilder, name: str, size, centre, **options) -> None:
     vertices, triangles = shapes.box_surface(size)
     transform = np.eye(4)
     transform[:3, 3] = centre
-    builder.add_body(name, vertices, triangles, CONTACT, density=2000.0, transform=transform, driven=True, gravity=False,
-                     **options)  # fmt: skip
+    options = {"density": 2000.0, "driven": True, "gravity": False, **options}
+    builder.add_body(name, vertices, triangles, CONTACT, transform=transform, **options)
 
 
 MOTIONS = {"falling": (falling, None), "pulled": (pulled, pull), "pressed": (pressed, press)}

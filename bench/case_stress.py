@@ -15,7 +15,7 @@ def run(emit: Emit, compute: str) -> None:
     try:
         import ipctk  # noqa: F401
     except ImportError as error:
-        raise Unavailable(f"ipctk is needed to look for intersections ({error}): pip install 'tacktile[dev]'") from error
+        raise Unavailable(f"ipctk looks for intersections ({error}): pip install 'tacktile[dev]'") from error
     total = 0
     for name in SCENES:
         emit.status(f"{name}: {STEPS} steps")
@@ -38,6 +38,7 @@ def run(emit: Emit, compute: str) -> None:
 def _tell(emit: Emit, name: str):
     def watch(step: int, result) -> None:
         if step % 100 == 0:
-            emit.status(f"{name}: step {step} of {STEPS}, {len(result.intersecting)} intersections in {result.looks} looks")
+            found = f"{len(result.intersecting)} intersections in {result.looks} looks"
+            emit.status(f"{name}: step {step} of {STEPS}, {found}")
 
     return watch

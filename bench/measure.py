@@ -13,7 +13,7 @@ import numpy as np
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Keep this process on one core meanwhile, where the system can do that (the last one: the first takes interrupts)."""
+    """Keep this process on one core meanwhile, where the system can do that (the last: the first takes interrupts)."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

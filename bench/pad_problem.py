@@ -8,9 +8,9 @@ its support: with chi = sqrt(R delta)/h,
         + 16 a/pi^4 (a^3 + 3 pi^2/5 b) chi^4)
     a = -(1.2876 - 1.4678 nu + 1.3442 nu^2)/(1 - nu),   b = (0.6387 - 1.0277 nu + 1.5164 nu^2)/(1 - nu).
 
-For nu = 1/2 the coefficients are 1.133, 1.283, 0.769 and (with this sign of the last term) -0.0975; the paper prints
-0.0975 there. At the chi <= 0.5 used here the sign of that term changes the force by less than 1 %. The series is that of a
-linear layer under small indentation.
+For nu = 1/2 the coefficients are 1.133, 1.283, 0.769 and, with this sign of the last term, -0.0975 (often quoted with
+the other sign: at the chi <= 0.5 used here that changes the force by less than 1 %). The series is that of a linear
+layer under small indentation.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from engine.mesh import shapes
 
 @dataclass(frozen=True)
 class Indentation:
-    """SI units. depth: of the sphere's lowest point under the rest surface; cells_per_radius: tetrahedral cells along the
-    contact radius sqrt(radius * depth), where the mesh is fine."""
+    """SI units. depth: of the sphere's lowest point under the rest surface; cells_per_radius: tetrahedral cells along
+    the contact radius sqrt(radius * depth), where the mesh is fine."""
 
     radius: float = 10e-3
     depth: float = 0.4e-3

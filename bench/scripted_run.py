@@ -1,8 +1,10 @@
-"""A scene's own script played by the application's loop without window or recorder: cases `strip_on_box`, `tactile_press`."""
+"""A scene's own script, played by the application's loop without window or recorder."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,19 +12,37 @@ from bench.measure import add_stages, emit_shares, one_core, resident_memory
 from bench.registry import Emit
 
 
-def measure_scene(emit: Emit, compute: str, scene: str) -> None:
-    """Prints SCENE.realtime_factor (simulated over wall-clock time of the whole run, reading of signals and pads
-    included) and what it is made of. The factor by processor time leaves out what other programs took from the core."""
+@dataclass
+class Played:
+    """session: the scene as it ended; reports: one a step; wall, busy: [s] by the clock and of processor time."""
+
+    session: object
+    reports: list
+    wall: float
+    busy: float
+
+    @property
+    def simulated(self) -> float:
+        """[s]"""
+        return len(self.reports) * self.session.dt
+
+
+def play(scene: str, compute: str, status: Callable[[str], None] = lambda text: None) -> Played:
+    """Loads a scene (name or file) and plays its script to the end.
+
+    Raises:
+        scenes.errors.SceneError: the scene cannot be built. RuntimeError: a step failed.
+    """
     from app.headless import NullView
     from app.loop import FrameLoop, Wiring
     from app.operator import Operator
     from app.scripted import open_input
     from app.session import load_session
 
-    emit.status("loading")
+    status("loading")
     session = load_session(scene, compute=compute)
     device = open_input(f"scripted:{session.scene.script}")
-    reports = []
+    reports: list = []
     loop = FrameLoop(
         session,
         Operator(device),
@@ -30,18 +50,24 @@ def measure_scene(emit: Emit, compute: str, scene: str) -> None:
         Wiring(pacing=False, stop_on_failure=True, compute=compute, sinks=[lambda frame: reports.append(frame.report)]),
     )
     steps = max(1, round(float(device.describe()["duration"]) / session.dt) + 1)
-    emit.status(f"{steps} steps of {session.dt:.4g} s")
+    status(f"{steps} steps of {session.dt:.4g} s")
     with one_core():
         busy, wall = time.process_time(), time.perf_counter()
         outcome = loop.run(steps)
         busy, wall = time.process_time() - busy, time.perf_counter() - wall
     if outcome.failure:
         raise RuntimeError(f"the run of {scene} ended early: {outcome.failure}")
-    simulated = outcome.steps * session.dt
-    emit(f"{scene}.realtime_factor", simulated / wall)
-    emit(f"{scene}.realtime_factor_by_processor_time", simulated / busy)
-    _print_reports(emit, scene, reports, wall)
-    emit(f"{scene}.points", session.scene.model.points_per_world)
+    return Played(session, reports, wall, busy)
+
+
+def measure_scene(emit: Emit, compute: str, scene: str) -> None:
+    """Prints SCENE.realtime_factor (simulated over wall-clock time of the whole run, reading of signals and pads
+    included) and what it is made of. The factor by processor time leaves out what other programs took from the core."""
+    run = play(scene, compute, emit.status)
+    emit(f"{scene}.realtime_factor", run.simulated / run.wall)
+    emit(f"{scene}.realtime_factor_by_processor_time", run.simulated / run.busy)
+    _print_reports(emit, scene, run.reports, run.wall)
+    emit(f"{scene}.points", run.session.scene.model.points_per_world)
     memory = resident_memory()
     if memory is not None:
         emit(f"{scene}.memory", memory, "MB")

@@ -1,4 +1,4 @@
-"""A stress scene stepped and watched by an independent intersection test (ipctk); case `stress` and the tests use it."""
+"""A stress scene stepped under the eyes of an independent intersection test (ipctk)."""
 
 from __future__ import annotations
 

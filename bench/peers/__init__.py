@@ -1,1 +1,1 @@
-"""Other engines, driven through the same problems. Imported by the cases that compare; none is needed to run Tacktile."""
+"""Other engines on the same problems, imported by the cases that compare; none is needed to run Tacktile."""
