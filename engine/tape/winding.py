@@ -145,13 +145,12 @@ def spiral_angles(spec: RollSpec) -> np.ndarray:
 def wound_rows(spec: RollSpec) -> tuple[np.ndarray, np.ndarray]:
     """(places of all rows in the (x, z) plane of the roll frame as complex numbers x + i z, winding angles [rad]).
 
-    Rows of the free end lie on the tangent: straight on from the last wound row, half a turn of a row further than
-    the last chord. Their angles stay at the last wound one.
+    Rows of the free end go straight on along the last chord: a free end carries no moment, so its first hinge is flat.
+    Their angles stay at the last wound one.
     """
     angles = spiral_angles(spec)
     rows = spiral_radius(angles, spec.inner_radius, spec.layer_pitch) * np.exp(-1j * angles)
-    last, before = rows[-1] - rows[-2], rows[-2] - rows[-3]
-    tangent = last * np.sqrt(last / before)
+    tangent = (rows[-1] - rows[-2]) / spec.cell
     tangent /= abs(tangent)
     free = round(spec.free_length / spec.cell)
     rows = np.concatenate([rows, rows[-1] + spec.cell * np.arange(1, free + 1) * tangent])

@@ -1,0 +1,36 @@
+"""A wound roll into a scene: strip, core and what joins them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.tape.asset import RollAsset
+
+
+def core_name(name: str) -> str:
+    """Name of the core of the roll `name`."""
+    return f"{name}_core"
+
+
+def add_roll(builder, name: str, asset: RollAsset, transform=None, velocity=None) -> tuple[str, str]:
+    """Add the strip as shell `name` and its core as the freely moving body `<name>_core`; returns both names.
+
+    builder: engine.ModelBuilder; transform (4, 4), rigid: roll frame -> world; velocity (6,): both parts start with this
+    motion about the core's centre, linear [m/s] and angular [rad/s]. Raises what `add_shell` and `add_body` raise.
+    """
+    pose = np.eye(4) if transform is None else np.asarray(transform, float)
+    if pose.shape != (4, 4):
+        raise ValueError(f"roll '{name}': transform has shape {pose.shape}; it must be (4, 4), roll frame -> world")
+    spec = asset.spec
+    x = asset.vertices @ pose[:3, :3].T + pose[:3, 3]
+    core = pose @ asset.hub_transform
+    twist = None if velocity is None else np.asarray(velocity, float)
+    points = None if twist is None else twist[:3] + np.cross(twist[3:], x - core[:3, 3])
+    builder.add_shell(
+        name, x, asset.triangles, spec.material, spec.contact, rest_vertices=asset.rest_vertices, velocity=points
+    )
+    builder.add_body(
+        core_name(name), asset.hub_vertices, asset.hub_triangles, spec.contact, density=spec.core_density,
+        transform=core, velocity=twist,
+    )  # fmt: skip
+    return name, core_name(name)
