@@ -174,10 +174,13 @@ class FrameLoop(Wishes):
         self._last_sample_time = now
         engine = self.session.engine
         command = self.operator.to_command(sample, status, now, dt, dt_wall, self.view.camera_rotation(), engine)
-        control = engine.control()
+        control, closure = engine.control(), self.operator.closure
         if hasattr(self.session.scene, "control_motion"):
             self.session.scene.control_motion(control, self._time + dt)
-        return command, self.operator.to_control(command, dt, engine, control)
+        control = self.operator.to_control(command, dt, engine, control)
+        if self.operator.closure < closure:
+            self._let_go()
+        return command, control
 
     def _step(self, control) -> np.ndarray | None:
         """Steps; anything that goes wrong pauses the loop and keeps what was recorded. Returns points or None."""

@@ -102,6 +102,11 @@ class Operator:
     def _active(self) -> int:
         return self.teleop.active if self.teleop is not None else 0
 
+    @property
+    def closure(self) -> float:
+        """Target of the driven tool's fingers, 0 open to 1 closed; 0 without a tool."""
+        return self.teleop.tools[self._active].closure if self.teleop is not None else 0.0
+
     def hold_until_rest(self) -> None:
         """After a pause: what is still held down must be let go once before it drives. Scripts know no rest."""
         if not self.scripted:

@@ -110,7 +110,7 @@ def _with_window(options: RunOptions, compute: str, console: Console) -> int:
     except BaseException:
         view.close()
         raise
-    for text in _recover(options.record or data_dir() / "episodes" / session.scene.name):
+    for text in _recover(options.record or data_dir() / "episodes" / session.scene.name, view.progress):
         view.state.notice(text)
     loop = FrameLoop(session, operator, view, wiring)
     try:
@@ -176,6 +176,8 @@ def _without_window(options: RunOptions, compute: str, console: Console) -> int:
     steps = options.steps or _length(device, session)
     bar = TerminalBar(console, steps)
     pictures = None if options.no_pictures else _offscreen(console)
+    for text in () if options.no_record else _recover(folder):
+        console.print(escape(text), soft_wrap=True)
     say: Callable[[str], None] = lambda text: console.print(escape(text), soft_wrap=True)  # noqa: E731
     view = NullView(say, pictures, bar, steps, folder / "pictures")
     recorder = None if options.no_record else _recorder(session, folder=folder, compute=compute, input_name=device.name)
@@ -268,12 +270,13 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _recover(folder: Path) -> list[str]:
+def _recover(folder: Path, progress: Progress | None = None) -> list[str]:
     """Seals what an earlier run left unsealed. Never raises: a start must not fail over an old recording."""
     from app.record import recover
 
+    say = None if progress is None else lambda name, done: progress(f"saving what was left of {name}", done)
     try:
-        return [found.text for found in recover(folder)]
+        return [found.text for found in recover(folder, say)]
     except Exception as error:  # noqa: BLE001
         return [f"an unfinished recording in {folder} could not be recovered: {error}"]
 

@@ -132,8 +132,9 @@ class SeeingOperator:
             if self._begun is None:
                 self._begun = self._time
                 pressed += goal.press
-                start = self._palm if self._palm is not None else np.zeros(3)
-                self._target = np.asarray(goal.to) if goal.to else start + goal.by if goal.by else None
+                self._target = np.asarray(goal.to) if goal.to else None
+            if goal.by and self._target is None and self._palm is not None:  # seen only after the first step
+                self._target = self._palm + goal.by
             twist, gripper, reached = self._towards(goal)
             if not reached and self._time - self._begun < max(goal.within, goal.wait):
                 break
@@ -149,7 +150,7 @@ class SeeingOperator:
         """Push, grip rate and whether everything the goal asks is there."""
         twist, gripper = np.zeros(6), 0.0
         reached = self._time - self._begun >= goal.wait - 1e-9
-        if self._target is not None:
+        if goal.to or goal.by:
             if self._palm is None:
                 return twist, gripper, False
             way = self._target - self._palm

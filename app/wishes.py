@@ -99,20 +99,29 @@ class Wishes:
 
     def _do_grasp_assist(self, value) -> None:
         """Lets what the fingers touch ride on them, or gives it back."""
-        from engine.edits import Grasp, Release
+        from engine.edits import Grasp
 
+        if self._let_go():
+            return
         engine, tools = self.session.engine, self.operator.tools
-        held = {mesh for mesh, vertices in engine.grasped().items() if len(vertices)}
+        found = touched(engine, tools[self.operator.teleop.active]) if tools else {}
+        if not found:
+            self._say("grasp assist: the fingers touch nothing that can be held")
+            return
+        engine.apply([Grasp(mesh, tuple(map(int, ids)), body) for (mesh, body), ids in found.items()])
+        self._edited(f"grasp assist: {', '.join(sorted({mesh for mesh, _ in found}))} held")
+
+    def _let_go(self) -> bool:
+        """Ends the grasp assist; also called when the fingers open, which would tear what rides on both of them."""
+        from engine.edits import Release
+
+        held = sorted(mesh for mesh, vertices in self.session.engine.grasped().items() if len(vertices))
         if held:
-            engine.apply([Release(mesh) for mesh in sorted(held)])
-            said = f"grasp assist: {', '.join(sorted(held))} let go"
-        else:
-            found = touched(engine, tools[self.operator.teleop.active]) if tools else {}
-            if not found:
-                self._say("grasp assist: the fingers touch nothing that can be held")
-                return
-            engine.apply([Grasp(mesh, tuple(map(int, ids)), body) for (mesh, body), ids in found.items()])
-            said = f"grasp assist: {', '.join(sorted({mesh for mesh, _ in found}))} held"
+            self.session.engine.apply([Release(mesh) for mesh in held])
+            self._edited(f"grasp assist: {', '.join(held)} let go")
+        return bool(held)
+
+    def _edited(self, said: str) -> None:
         self._say(said)
         if self.wiring.recorder is not None:
             self.wiring.recorder.restart_point(said)  # replay by inputs goes on from the exact state after the edit

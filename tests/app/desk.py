@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.virtual_display import start_display
+
 ROOT = Path(__file__).resolve().parents[2]
 MISSING = [name for name in ("Xvfb", "xdotool", "import") if shutil.which(name) is None]
 needs_desk = pytest.mark.skipif(
@@ -182,21 +184,3 @@ class Desk:
                     process.kill()
                 process.wait(10)
         self.output.close()
-
-
-def start_display(width: int, height: int) -> tuple[subprocess.Popen, str]:
-    """A virtual display and its number, chosen by the server itself."""
-    read, write = os.pipe()
-    server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{width}x{height}x24", "-nolisten", "tcp"],
-        pass_fds=[write],
-        stderr=subprocess.DEVNULL,
-    )
-    os.close(write)
-    number = ""
-    while not number.endswith("\n"):  # digits and newline may come apart
-        part = os.read(read, 16).decode()
-        assert part, "Xvfb ended before it opened a display"
-        number += part
-    os.close(read)
-    return server, number.strip()

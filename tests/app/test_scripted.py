@@ -87,3 +87,10 @@ def test_it_does_not_move_before_it_has_seen():
     device = SeeingOperator([Goal(to=(1.0, 0.0, 0.0))])
     device.set_simulated_time(0.0)
     assert np.array_equal(device.poll(0.0).twist, np.zeros(6))
+
+
+def test_a_goal_by_a_way_starts_where_the_tool_is(tmp_path):
+    """Also the first one, which begins before anything was seen."""
+    loop, _ = run(tmp_path, "goals:\n- {press: [checkpoint]}\n- {by: [0, 0, 0.02], tolerance: 1.0e-3}\n", steps=None)
+    start = loop.checkpoints.find().teleop.tools[0].position
+    assert loop.session.engine.body_transform("palm")[:3, 3] == pytest.approx(start + [0, 0, 0.02], abs=1.1e-3)

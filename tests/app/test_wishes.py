@@ -138,3 +138,20 @@ def test_grasp_assist_takes_what_the_fingers_touch_and_lets_it_go():
     loop.view.wishes = [Request("grasp_assist")]
     loop.frame_once()
     assert engine.held == {} and recorder.calls[-1] == "grasp assist: strip let go"
+
+
+def test_opening_the_fingers_ends_the_grasp_assist():
+    """Half of the strip rides on each finger: it would be torn."""
+    device = FakeDevice()
+    loop = make_loop(device)
+    engine = loop.session.engine
+    loop.view.wishes = [Request("grip_toggle")]
+    for _ in range(60):
+        loop.frame_once()
+    engine.touch = {"finger_a": {"strip": np.array([3, 4])}}
+    loop.view.wishes = [Request("grasp_assist")]
+    loop.frame_once()
+    assert list(engine.held) == ["strip"]
+    loop.view.wishes = [Request("grip_toggle")]
+    assert "grasp assist: strip let go" in loop.frame_once().events
+    assert engine.held == {}
