@@ -29,7 +29,8 @@ from engine.types import Model
 
 wp.set_module_options({"enable_backward": False})
 
-UPDATE_SHARE = 1.0 / 300.0  # largest Newton update of a peeling step that still counts as converged, over the cell
+UPDATE_SHARE = 1.0 / 300.0  # Newton update over the cell at which mean peel forces have settled to 0.1 %
+LOOSE_SHARE = 0.1  # and above which a warning is due: at 1/10 they were off by less than 1 %
 FRONT_SHARE = 0.6  # largest opening a step, over the cell, before the front outruns the law
 
 
@@ -273,17 +274,17 @@ class FrontCohesion(StencilTerm):
                 f"high; pull slower or take Options.dt below {options.dt * FRONT_SHARE / moved:.2g} s"
             )
         tolerance = peel_tolerance(self.sticky.cells, options.dt)
-        if options.newton_tolerance > tolerance and not self._warned:
+        if options.newton_tolerance > tolerance * LOOSE_SHARE / UPDATE_SHARE and not self._warned:
             self._warned = True
             found.append(
-                f"Options.newton_tolerance is {options.newton_tolerance:g} m/s; peeling needs {tolerance:.2g} m/s "
-                "(cell length / 300 / dt), or peel forces come out too high"
+                f"Options.newton_tolerance is {options.newton_tolerance:g} m/s, loose for a peel front; exact peel "
+                f"forces take {tolerance:.2g} m/s (cell length / 300 / dt)"
             )
         return found
 
 
 def peel_tolerance(cells: np.ndarray, dt: float) -> float:
-    """Largest Options.newton_tolerance with which peel forces can be trusted [m/s]: updates under cell / 300 a step."""
+    """Options.newton_tolerance for exact peel forces [m/s]: updates under cell / 300 a step."""
     return float(UPDATE_SHARE * np.min(cells) / dt) if len(cells) else np.inf
 
 
