@@ -8,9 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import warp as wp
 
+from engine.adhesion.numbering import adopt_state, moving_points, renumber, whole_state
 from engine.edits import Grasp, Release, Riding
 from engine.options import Options
-from engine.reduce import reduce_model
+from engine.reduce import carriers, reduce_model
 from engine.saving import load_state, model_fingerprint, save_state
 from engine.signals import read_signals, touching_vertices
 from engine.stepper.embed import PointMap
@@ -132,6 +133,7 @@ class Engine:
         """Back to the model's initial state, all worlds or one."""
         edited = self._riding.clear(world)
         for interface in self.interfaces:
+            renumber(interface, None)
             interface.reset(world)
         fresh = self._initial_state()
         n = self.model.nodes_per_world
@@ -187,7 +189,7 @@ class Engine:
         arrays["control_joint_target"] = self._control.joint_target.copy()
         arrays.update(self._riding.state())
         for interface in self.interfaces:
-            arrays.update({f"{interface.name}_{k}": v for k, v in interface.get_state().items()})
+            arrays.update({f"{interface.name}_{k}": v for k, v in whole_state(interface).items()})
         for name, roll in self.rolls.items():
             arrays.update({f"roll_{name}_{k}": v for k, v in roll.get_state().items()})
         return arrays
@@ -208,14 +210,14 @@ class Engine:
         for interface in self.interfaces:
             prefix = f"{interface.name}_"
             mine = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
-            interface.set_state({k: v for k, v in mine.items() if k in interface.get_state()})
+            adopt_state(interface, {k: v for k, v in mine.items() if k in interface.get_state()})
         for name in ("x", "v", "x_prev", "v_prev"):
             getattr(self.state, name).assign(np.asarray(arrays[name], float))
         self.state.step_index[:] = arrays["step_index"]
         self.state.time[:] = arrays["time"]
         self._control.body_transform[:] = arrays["control_body_transform"]
         self._control.joint_target[:] = arrays["control_joint_target"]
-        if changed:
+        if changed or self._working is not None:
             self._rebuild()
         self._refresh_points()
 
@@ -291,9 +293,15 @@ class Engine:
         self._working = None
         if any((roll.front > 0).any() for roll in self.rolls.values()):
             buried = np.any([roll.buried() for roll in self.rolls.values()], axis=0)
-            self._working = Working(reduce_model(self.model, buried), self.state)
+            carrier = carriers(self.model)
+            anchors = [moving_points(term, carrier) for term in self.interfaces]
+            needed = np.concatenate(anchors) if anchors else np.zeros(0, np.int64)
+            self._working = Working(reduce_model(self.model, buried, needed), self.state)
             self._whole_map = PointMap(self.model)
             self._whole_points = wp.zeros(self.model.num_points, dtype=wp.vec3d, device=self.model.device)
+        for term in self.interfaces:
+            surface = None if self._working is None else self.reduction.model.collision.point_surface
+            renumber(term, self.reduction, surface)
         model, state = (
             (self.model, self.state) if self._working is None else (self.reduction.model, self._working.state)
         )

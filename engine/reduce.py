@@ -14,6 +14,7 @@ import warp as wp
 
 from engine.types import CollisionGeometry, Embedding, Model
 
+_NOBODY = np.zeros(0, np.int64)
 REDUCIBLE = ("membrane", "hinge", "neo_hookean", "damping")  # the others tie bodies: few, and always needed
 
 
@@ -29,16 +30,22 @@ class Reduction:
     node_map: np.ndarray
 
 
-def reduce_model(model: Model, buried: np.ndarray) -> Reduction:
+def carriers(model: Model) -> np.ndarray:
+    """What moves each point, int (P,): equal means moving as one; below -1 a node of its own, -1 nothing."""
+    e = model.embedding
+    node, count = e.point_node.numpy(), e.point_count.numpy()
+    return np.where(count == 4, node, np.where(count == 1, -2 - node, -1))
+
+
+def reduce_model(model: Model, buried: np.ndarray, needed: np.ndarray = _NOBODY) -> Reduction:
     """Reduce `model`, whose embedding says who rides on whom.
 
     Args:
         buried: points whose faces nothing can reach, bool (P,); only faces with all corners buried leave.
+        needed: further points to keep, ids (anchors of interfaces).
     """
-    e = model.embedding
+    e, carrier = model.embedding, carriers(model)
     node, count = e.point_node.numpy(), e.point_count.numpy()
-    carrier = np.where(count == 4, node, np.where(count == 1, -2 - node, -1))  # equal = moves as one
-
     elements = [_moving_elements(energy, carrier) for energy in model.energies]
     faces = _open_faces(model.collision, buried) if model.collision is not None else None
     used = np.zeros(model.num_points, bool)
@@ -48,6 +55,7 @@ def reduce_model(model: Model, buried: np.ndarray) -> Reduction:
         c = model.collision
         for array, keep in zip((c.vertices, c.edges, c.triangles), faces, strict=True):
             used[array.numpy()[keep].reshape(-1)] = True
+    used[needed] = True
     points = np.flatnonzero(used)
     used_nodes = model.node_body.numpy() >= 0
     used_nodes[node[points][count[points] == 1]] = True
