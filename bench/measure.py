@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
+import warp as wp
+
+wp.config.log_level = wp.LOG_ERROR  # its banner would stand among the results on standard output
 
 
 @contextmanager

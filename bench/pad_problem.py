@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import bench.measure  # noqa: F401 - quiet results
 from engine import ContactMaterial, Engine, ModelBuilder, Options, SolidMaterial
 from engine.mesh import shapes
 

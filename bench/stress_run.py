@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+import bench.measure  # noqa: F401 - quiet results
+
 SCENES = ("stress_crumple", "stress_drop", "stress_ring", "stress_squeeze")
 EVERY = 10  # steps between looks when nothing happens
 AFTER_IMPACT = 3  # steps that are all looked at after an impact
