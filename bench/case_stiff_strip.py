@@ -23,7 +23,8 @@ MOVING = 0.05  # [m/s] largest speed before or after a step that is not counted 
 SETTINGS = {"newton_tolerance": 1e-2, "linear_tolerance": 1e-3}
 TIGHT = {"newton_tolerance": 1e-6, "linear_tolerance": 1e-8, "contact_tolerance": 1e-6, "newton_max_iterations": 500}
 # at 1e-3 block Jacobi stops falsely: its update is wrong by up to its own size; at 1e-5 it is right to a few percent
-JACOBI = SETTINGS | {"linear_solver": "pcg", "linear_tolerance": 1e-5, "linear_max_iterations": 6000, "newton_max_iterations": 3}
+LINEAR = {"linear_solver": "pcg", "linear_tolerance": 1e-5, "linear_max_iterations": 6000}
+JACOBI = {**SETTINGS, **LINEAR, "newton_max_iterations": 3}
 
 
 def run(emit: Emit, compute: str) -> None:
