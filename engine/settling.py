@@ -77,7 +77,11 @@ def settling_engine(asset: RollAsset, options: Options | None = None, device: st
     if held:
         feet = find_feet(asset)
         model = replace(model, interfaces=(*model.interfaces, lambda m: hold_layers(m, asset, feet)))
-    return Engine(model, options or Options(dt=0.01, newton_tolerance=1e-4, linear_tolerance=1e-4))
+    if options is None:
+        options = Options(
+            dt=0.01, newton_tolerance=1e-4, linear_tolerance=1e-3, candidate_slack=asset.spec.candidate_slack
+        )
+    return Engine(model, options)
 
 
 def hold_layers(model, asset: RollAsset, feet: Feet) -> Hold:

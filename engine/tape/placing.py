@@ -6,17 +6,23 @@ import numpy as np
 
 from engine.tape.asset import RollAsset
 
+ADHESIVE_SIDE = "negative"  # against the normals: inward on the roll, downward on a strip flat in the plane z = 0
+
 
 def core_name(name: str) -> str:
     """Name of the core of the roll `name`."""
     return f"{name}_core"
 
 
-def add_roll(builder, name: str, asset: RollAsset, transform=None, velocity=None) -> tuple[str, str]:
+def add_roll(
+    builder, name: str, asset: RollAsset, transform=None, velocity=None, adhesive=None, core_adhesive=None
+) -> tuple[str, str]:
     """Add the strip as shell `name` and its core as the freely moving body `<name>_core`; returns both names.
 
     builder: engine.ModelBuilder; transform (4, 4), rigid: roll frame -> world; velocity (6,): both parts start with this
-    motion about the core's centre, linear [m/s] and angular [rad/s]. Raises what `add_shell` and `add_body` raise.
+    motion about the core's centre, linear [m/s] and angular [rad/s]. adhesive: between layers, and on the core unless
+    core_adhesive is given (`engine.FrontAdhesive`, ..); None = layers only touch, and the strip springs open. Other
+    partners: `builder.add_adhesion(name, ADHESIVE_SIDE, ..)`. Raises what the builder raises.
     """
     pose = np.eye(4) if transform is None else np.asarray(transform, float)
     if pose.shape != (4, 4):
@@ -33,4 +39,7 @@ def add_roll(builder, name: str, asset: RollAsset, transform=None, velocity=None
         core_name(name), asset.hub_vertices, asset.hub_triangles, spec.contact, density=spec.core_density,
         transform=core, velocity=twist,
     )  # fmt: skip
+    for partner, material in ((name, adhesive), (core_name(name), core_adhesive or adhesive)):
+        if material is not None:
+            builder.add_adhesion(name, ADHESIVE_SIDE, [partner], material)
     return name, core_name(name)

@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from engine.adhesion.sticking import START_REACH
 from engine.materials import ContactMaterial, ShellMaterial
 from engine.mesh import shapes
 from engine.tape.asset import RollAsset
 
-ADHESIVE_SIDE = -1  # against the triangle normals: inward on the roll, downward on a strip that lies in the plane z = 0
-RAMP = np.pi / 3.0  # angle over which every turn steps up by one pitch, ahead of the strip's first edge [rad]
+RAMP = np.pi / 4.0  # angle over which every turn steps up by one pitch, ahead of the strip's first edge [rad]
+BOND_SHARE = 0.98  # of the reach within which points stick at the start: room for rounding and facets of the core
 HUB_SAG_SHARE = 0.1  # the core's facets may lie this share of dhat below its circle
+REACH = BOND_SHARE * START_REACH  # [dhat]
 MAX_TURNS = 64.0
 
 
@@ -30,8 +32,8 @@ class RollSpec:
         free_length: straight end beyond the tangent point, rounded to whole cells; 0 = none.
         core_inner_radius, core_outer_radius, core_width (None = width), core_density [kg/m3]: the hollow core.
         material: of the strip; its thickness gives mass and stiffness.
-        contact: of strip and core. Layers touch at twice the half_thickness and rest at dhat beyond it.
-        pitch: radial distance of two layers; None = `neutral_pitch`, where no contact force acts.
+        contact: of strip and core. Layers touch at twice the half_thickness; dhat beyond it contact begins.
+        pitch: radial distance of two layers; None = the smaller of `neutral_pitch` and `bonding_pitch`.
     """
 
     width: float = 0.019
@@ -60,11 +62,12 @@ class RollSpec:
                       f"it must be greater than two cells, {2.0 * self.cell:g} m; more cells_across make them smaller")
         if self.core_width is not None:
             self._require("core_width", self.core_width > 0.0, "it must be greater than 0, or None for the strip's")
-        if self.pitch is not None:
-            least = 2.0 * self.contact.half_thickness + self.sag
-            self._require("pitch", self.pitch > least,
-                          f"it must be greater than {least:.4g} m: twice the half_thickness and the sag of a cell's "
-                          "chord (more cells_across lower it)")  # fmt: skip
+        least, which = 2.0 * self.contact.half_thickness + self.sag, "pitch"
+        more = f"twice the half_thickness and the sag of a cell's chord, {self.sag:.3g} m (more cells_across lower it)"
+        if self.pitch is None:
+            which, more = "contact", f"{more}; a contact.dhat above {2.0 * self.sag / REACH:.3g} m gives room"
+        self._require(which, self.layer_pitch > least,
+                      f"layers {self.layer_pitch:.4g} m apart cross: it must be greater than {least:.4g} m, {more}")
 
     def _require(self, name: str, legal: bool, sentence: str) -> None:
         if not legal:
@@ -86,8 +89,19 @@ class RollSpec:
         return 2.0 * self.contact.half_thickness + self.contact.dhat + self.sag
 
     @property
+    def bonding_pitch(self) -> float:
+        """Layers at which every point is near enough to the chord under it to stick there from the start [m]."""
+        return 2.0 * self.contact.half_thickness + REACH * self.contact.dhat - self.sag
+
+    @property
     def layer_pitch(self) -> float:
-        return self.neutral_pitch if self.pitch is None else float(self.pitch)
+        return min(self.neutral_pitch, self.bonding_pitch) if self.pitch is None else float(self.pitch)
+
+    @property
+    def candidate_slack(self) -> float:
+        """Options.candidate_slack that suits the roll [m]. The automatic one, a tenth of a cell, is two pitches here and
+        lists five layers to either side."""
+        return 0.25 * self.contact.dhat
 
     @property
     def inner_radius(self) -> float:
