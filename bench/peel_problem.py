@@ -150,7 +150,7 @@ def measure_peel(peel: Peel, settle: float, window: float) -> PeelResult:
         forces.append(peel.step())
         newton.append(peel.report.newton_iterations)
         converged.append(peel.report.converged)
-        opened.append(float(peel.adhesion.front_step.numpy().max()))
+        opened.append(float(peel.adhesion.front_step.numpy().max()) if hasattr(peel.adhesion, "front_step") else np.nan)
     forces = np.array(forces)
     size, mean = np.linalg.norm(forces, axis=1), forces.mean(axis=0)
     acting = float(np.arccos(np.clip(-mean[0] / np.linalg.norm(mean), -1.0, 1.0)))

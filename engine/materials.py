@@ -116,3 +116,36 @@ def _not_negative(owner: str, **values: float) -> None:
     for name, value in values.items():
         if not value >= 0.0:
             raise ValueError(f"{owner}.{name} is {value!r}; it must be at least 0")
+
+
+@dataclass(frozen=True)
+class RccAdhesive:
+    """`cohesion: rcc`: Raous-Cangemi-Cocou intensity; see docs/physics/cohesion_rcc.md. Peel forces depend on the mesh.
+
+    scaling "physical": stiffness_normal, stiffness_tangential C_n, C_t [Pa/m], work W [J/m2], viscosity b [N s/m3],
+    times the point's area. scaling "paper": C_n, C_t [N] over 2 dhat a point, W and b in the same measure C u^2 [N m2]
+    and [N s m2], whatever the area; an opening beyond dhat frees the point. bonding_rate gamma [1/s], bonding_pressure
+    p_0 [Pa] (0: full strength in any contact): how beta grows in contact. stick_speed: only below this speed [m/s].
+    """
+
+    work: float = 263.0
+    stiffness_normal: float = 2e9
+    stiffness_tangential: float = 2e9
+    viscosity: float = 0.0
+    bonding_rate: float = 100.0
+    bonding_pressure: float = 0.0
+    scaling: str = "physical"
+    stick_speed: float = 0.02
+    law = "rcc"
+
+    def __post_init__(self):
+        _positive("RccAdhesive", stiffness_normal=self.stiffness_normal, stiffness_tangential=self.stiffness_tangential,
+                  bonding_rate=self.bonding_rate, stick_speed=self.stick_speed)  # fmt: skip
+        _not_negative("RccAdhesive", work=self.work, viscosity=self.viscosity, bonding_pressure=self.bonding_pressure)
+        if self.scaling not in ("physical", "paper"):
+            raise ValueError(f"RccAdhesive.scaling is {self.scaling!r}; legal values: physical, paper")
+
+    @classmethod
+    def paper(cls, stiffness: float = 1.0) -> RccAdhesive:
+        """Benchmark values of the paper: C_n = C_t, W = 1, eta = 100, gamma = 1, p_0 = 0."""
+        return cls(1.0, stiffness, stiffness, 100.0, 1.0, 0.0, "paper")

@@ -66,3 +66,26 @@ def anchor_gradient(
     elif corner == 3:
         result = g * w[3] - on_c
     return result
+
+
+@wp.func
+def anchor_gradient_turning(
+    g: wp.vec3d, turn: wp.vec3d, q: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, corner: int
+) -> wp.vec3d:
+    """As `anchor_gradient`, for psi(u, n) that also depends on the unit normal: turn = dpsi/dn at fixed u."""
+    e = b - a
+    f = c - a
+    normal = wp.cross(e, f)
+    size = wp.length(normal)
+    n = normal / size
+    tilt = (turn - n * wp.dot(turn, n)) / size
+    on_b = wp.cross(f, tilt)
+    on_c = wp.cross(tilt, e)
+    result = anchor_gradient(g, q, a, b, c, corner)
+    if corner == 1:
+        result = result - on_b - on_c
+    elif corner == 2:
+        result = result + on_b
+    elif corner == 3:
+        result = result + on_c
+    return result

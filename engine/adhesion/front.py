@@ -11,6 +11,7 @@ import numpy as np
 import warp as wp
 
 from engine.adhesion.anchor import anchor_gradient, anchor_place, anchor_weights
+from engine.adhesion.anchored import AnchoredTerm
 from engine.adhesion.front_history import FrontHistory, FrontMaterials, launch_advance, launch_gate
 from engine.adhesion.front_law import (
     front_corners,
@@ -21,10 +22,7 @@ from engine.adhesion.front_law import (
     front_spent,
     front_value,
 )
-from engine.adhesion.sticking import Touch, start_positions, touch_at_start
-from engine.adhesion.sticky_surface import AdhesionPart, StickyArrays, sticky_surface
-from engine.contact.stencils import StencilBlocks, stride_of
-from engine.contact.term import StencilTerm
+from engine.adhesion.sticky_surface import AdhesionPart, StickyArrays
 from engine.types import Model
 
 wp.set_module_options({"enable_backward": False})
@@ -143,53 +141,24 @@ def damage_kernel(s: StickyArrays, h: FrontHistory, damage_out: wp.array(dtype=w
     damage_out[i] = damage
 
 
-class FrontCohesion(StencilTerm):
+class FrontCohesion(AnchoredTerm):
     """All `cohesion: front` interfaces of a model."""
 
     name = "cohesion_front"
 
-    def __init__(self, model: Model, parts: Sequence[AdhesionPart]):
-        self.device, self.num_worlds = model.device, model.num_worlds
-        self.sticky = sticky_surface(model, list(parts), "front")
-        self.size = size = self.sticky.size
-        self.stride = stride_of(self.device)
-        self.blocks = StencilBlocks(max(size, 1), self.device)
-        self.touch = Touch(self.sticky, self.device)
-        self.history, self.frozen = FrontHistory(), FrozenBonds()
-        for struct, kind in ((self.history, FrontHistory), (self.frozen, FrozenBonds)):
-            for name, var in kind.vars.items():
-                setattr(struct, name, wp.zeros(max(size, 1), dtype=var.type.dtype, device=self.device))
-        self.pressed = wp.zeros(max(size, 1), dtype=int, device=self.device)
-        self.next_active = wp.zeros(max(size, 1), dtype=int, device=self.device)
-        self.front_step = wp.zeros(model.num_worlds, dtype=wp.float64, device=self.device)
-        self.materials = FrontMaterials()
-        for name in FrontMaterials.vars:
-            values = [getattr(m, name) for m in self.sticky.materials]
-            setattr(self.materials, name, wp.array(values or [1.0], dtype=wp.float64, device=self.device))
-        self._warned = False
-        self._start(model)
+    law = "front"
+    History, Frozen, Materials = FrontHistory, FrozenBonds, FrontMaterials
 
-    def _start(self, model: Model) -> None:
-        """Points in reach at the start are stuck, unloaded; the front is where their neighbours are not."""
-        slot, triangles, row = touch_at_start(model, self.sticky)
-        work = self.materials.work.numpy()
-        slot, triangles, row = (v[work[row] > 0.0] for v in (slot, triangles, row))
-        x = start_positions(model)
-        all_triangles = np.full((self.num_worlds, self.sticky.per_world, 3), -1, np.int32)
-        rows = np.zeros((self.num_worlds, self.sticky.per_world), np.int32)
-        place = np.zeros((self.num_worlds, self.sticky.per_world, 3))
-        for w in range(self.num_worlds):
-            all_triangles[w, slot] = triangles + w * model.points_per_world
-        rows[:, slot] = row
-        if len(slot):
-            place[:, slot] = _coordinates(x[self.sticky.points[slot]], *(x[triangles[:, k]] for k in range(3)))
-        if self.size:
-            h = self.history
-            h.triangle.assign(all_triangles.reshape(-1, 3))
-            h.row.assign(rows.reshape(-1))
-            h.place.assign(place.reshape(-1, 3))
-            launch_gate(self, wp.array(x, dtype=wp.vec3d, device=self.device))
-        self._initial = self.get_state()
+    def __init__(self, model: Model, parts: Sequence[AdhesionPart]):
+        size = max(sum(m.points.stop - m.points.start for m in model.meshes.values()) * model.num_worlds, 1)
+        self.pressed = wp.zeros(size, dtype=int, device=model.device)
+        self.next_active = wp.zeros(size, dtype=int, device=model.device)
+        self.front_step = wp.zeros(model.num_worlds, dtype=wp.float64, device=model.device)
+        self._warned = False
+        super().__init__(model, parts)
+
+    def after_start(self, x: wp.array) -> None:
+        launch_gate(self, x)  # the front is where neighbours are not stuck
 
     # the step -------------------------------------------------------------------------------------------------------
     def launch_begin_step(self, inputs) -> None:
@@ -230,38 +199,12 @@ class FrontCohesion(StencilTerm):
         launch_advance(self, system)
         launch_gate(self, system.points)
 
-    # history --------------------------------------------------------------------------------------------------------
-    def get_state(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self.history, name).numpy().copy() for name in FrontHistory.vars}
-
-    def set_state(self, arrays: dict[str, np.ndarray]) -> None:
-        for name in FrontHistory.vars:
-            getattr(self.history, name).assign(np.ascontiguousarray(arrays[name]))
-
-    def reset(self, world: int | None = None) -> None:
-        n = self.sticky.per_world
-        rows = slice(None) if world is None else slice(world * n, (world + 1) * n)
-        state = self.get_state()
-        for name, values in state.items():
-            values[rows] = self._initial[name][rows]
-        self.set_state(state)
-
     # reading --------------------------------------------------------------------------------------------------------
-    def stuck_points(self) -> np.ndarray:
-        """Global ids of the points that are stuck now, int."""
-        return self.sticky.points[self.history.triangle.numpy()[: self.size, 0] >= 0]
-
     def damage(self) -> np.ndarray:
         """Spent share of the work by sticky point, 0 intact to 1 free [-], (S,) in the order of `sticky.points`."""
         out = wp.zeros(max(self.size, 1), dtype=wp.float64, device=self.device)
         wp.launch(damage_kernel, self.size, [self.sticky.arrays, self.history], [out], device=self.device)
         return out.numpy()[: self.size]
-
-    def spent_work(self) -> np.ndarray:
-        """Work dissipated so far [J], (W,)."""
-        if self.size == 0:
-            return np.zeros(self.num_worlds)
-        return self.history.spent.numpy()[: self.size].reshape(self.num_worlds, -1).sum(axis=1)
 
     def messages(self, options) -> list[str]:
         """What the last step did that the law cannot follow; see `peel_limits`."""
@@ -286,13 +229,3 @@ class FrontCohesion(StencilTerm):
 def peel_tolerance(cells: np.ndarray, dt: float) -> float:
     """Options.newton_tolerance for exact peel forces [m/s]: updates under cell / 300 a step."""
     return float(UPDATE_SHARE * np.min(cells) / dt) if len(cells) else np.inf
-
-
-def _coordinates(y: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Host twin of `anchor.anchor_coordinates`, all (n, 3)."""
-    e, f, d = b - a, c - a, y - a
-    normal = np.cross(e, f)
-    square = np.einsum("ij,ij->i", normal, normal)
-    q1 = np.einsum("ij,ij->i", normal, np.cross(d, f)) / square
-    q2 = np.einsum("ij,ij->i", normal, np.cross(e, d)) / square
-    return np.stack([q1, q2, np.einsum("ij,ij->i", d, normal) / np.sqrt(square)], axis=1)

@@ -12,6 +12,7 @@ from engine.adhesion.sticky_surface import SIDES, AdhesionPart, resolve
 # law of a material -> where its term lives; imported when a model needs it
 LAWS = {
     "front": ("engine.adhesion.front", "FrontCohesion"),
+    "rcc": ("engine.adhesion.rcc", "RccCohesion"),
 }
 
 

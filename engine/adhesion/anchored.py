@@ -1,0 +1,121 @@
+"""What all interface laws share: a record and an anchor by sticky point, frozen rows for the step, state in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import warp as wp
+
+from engine.adhesion.sticking import Touch, start_positions, touch_at_start
+from engine.adhesion.sticky_surface import AdhesionPart, sticky_surface
+from engine.contact.stencils import StencilBlocks, stride_of
+from engine.contact.term import StencilTerm
+from engine.types import Model
+
+
+class AnchoredTerm(StencilTerm):
+    """Base of the laws. A subclass names its law and its structs, and writes the kernels.
+
+    Every history has `triangle` (vec3i, global point ids, -1 = free), `place` (anchor over it), `row` (of the material)
+    and `spent` (work dissipated so far [J]).
+    """
+
+    law = ""
+    History: type
+    Frozen: type
+    Materials: type
+
+    def __init__(self, model: Model, parts: Sequence[AdhesionPart]):
+        self.device, self.num_worlds = model.device, model.num_worlds
+        self.sticky = sticky_surface(model, list(parts), self.law)
+        self.size = size = self.sticky.size
+        self.stride = stride_of(self.device)
+        self.blocks = StencilBlocks(max(size, 1), self.device)
+        self.touch = Touch(self.sticky, self.device)
+        self.history, self.frozen, self.materials = self.History(), self.Frozen(), self.Materials()
+        for struct, kind in ((self.history, self.History), (self.frozen, self.Frozen)):
+            for name, var in kind.vars.items():
+                setattr(struct, name, wp.zeros(max(size, 1), dtype=var.type.dtype, device=self.device))
+        for name, var in self.Materials.vars.items():
+            values = [self.parameter(material, name) for material in self.sticky.materials]
+            setattr(self.materials, name, wp.array(values or [0], dtype=var.type.dtype, device=self.device))
+        self._place_start(model)
+        self._initial = self.get_state()
+
+    def parameter(self, material, name: str):
+        """Value of one field of the law's materials struct."""
+        return getattr(material, name)
+
+    def sticks_at_all(self) -> np.ndarray:
+        """Materials that can stick, bool by row."""
+        return self.materials.work.numpy() > 0.0
+
+    def start_bonds(self, x: np.ndarray, points: np.ndarray, triangles: np.ndarray) -> dict[str, np.ndarray]:
+        """Further fields of history of the points that start stuck; arrays of their number. x: (P, 3)."""
+        return {}
+
+    def after_start(self, x: wp.array) -> None:
+        """Called when the start is in place; x: positions, vec3d (P,)."""
+
+    def _place_start(self, model: Model) -> None:
+        """Points in reach at the start are stuck, unloaded, alike in every world."""
+        slot, triangles, row = touch_at_start(model, self.sticky)
+        can = self.sticks_at_all()[row] if len(row) else np.zeros(0, bool)
+        slot, triangles, row = slot[can], triangles[can], row[can]
+        x = start_positions(model)
+        fields = self.get_state()
+        fields["triangle"][:] = -1
+        if len(slot):
+            points = self.sticky.points[slot]
+            own = {"row": row, "place": anchor_coordinates_host(x[points], *(x[triangles[:, k]] for k in range(3)))}
+            own |= self.start_bonds(x, points, triangles)
+            for w in range(self.num_worlds):
+                at = slot + w * self.sticky.per_world
+                fields["triangle"][at] = triangles + w * model.points_per_world
+                for name, values in own.items():
+                    fields[name][at] = values
+        self.set_state(fields)
+        if self.size:
+            self.after_start(wp.array(x, dtype=wp.vec3d, device=self.device))
+
+    # history --------------------------------------------------------------------------------------------------------
+    def get_state(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self.history, name).numpy().copy() for name in self.History.vars}
+
+    def set_state(self, arrays: dict[str, np.ndarray]) -> None:
+        for name in self.History.vars:
+            getattr(self.history, name).assign(np.ascontiguousarray(arrays[name]))
+
+    def reset(self, world: int | None = None) -> None:
+        n = self.sticky.per_world
+        rows = slice(None) if world is None else slice(world * n, (world + 1) * n)
+        state = self.get_state()
+        for name, values in state.items():
+            values[rows] = self._initial[name][rows]
+        self.set_state(state)
+
+    # reading --------------------------------------------------------------------------------------------------------
+    def stuck_points(self) -> np.ndarray:
+        """Global ids of the points that are stuck now, int."""
+        return self.sticky.points[self.history.triangle.numpy()[: self.size, 0] >= 0]
+
+    def spent_work(self) -> np.ndarray:
+        """Work dissipated so far [J], (W,)."""
+        if self.size == 0:
+            return np.zeros(self.num_worlds)
+        return self.history.spent.numpy()[: self.size].reshape(self.num_worlds, -1).sum(axis=1)
+
+    def damage(self) -> np.ndarray:
+        """0 intact to 1 free [-], by sticky point, (S,) in the order of `sticky.points`."""
+        raise NotImplementedError
+
+
+def anchor_coordinates_host(y: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Host twin of `anchor.anchor_coordinates`, all (n, 3)."""
+    e, f, d = b - a, c - a, y - a
+    normal = np.cross(e, f)
+    square = np.einsum("ij,ij->i", normal, normal)
+    q1 = np.einsum("ij,ij->i", normal, np.cross(d, f)) / square
+    q2 = np.einsum("ij,ij->i", normal, np.cross(e, d)) / square
+    return np.stack([q1, q2, np.einsum("ij,ij->i", d, normal) / np.sqrt(square)], axis=1)
