@@ -139,6 +139,7 @@ class FrameLoop(Wishes):
         """One pass."""
         requests = list(self.view.poll())
         now = self.wiring.clock()
+        self._due = self._due or now  # the first frame takes its time too
         for request in [r for r in requests if r.verb in OPERATOR_VERBS]:
             self.operator.press(request.verb)
         sample, status = self.operator.poll(now, self.time_sim)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
@@ -16,10 +17,11 @@ from app.progress import TerminalBar
 from app.record import Episode
 from app.replay import InputReplay, StateReplay
 from app.session import Session, choose_compute, load_session, quiet_warp
-from app.settings import Settings
+from app.settings import Settings, config_dir
 from engine.types import Control, StepReport
 
 TICK = 1.0 / 60.0  # [s] between looks at the window
+IMAGE_ROWS = 30  # rows to look back for a pad's image: the recorder keeps one of every few
 
 
 def replay_episode(path: Path, by_inputs: bool, scene: str | None, compute: str | None, console: Console) -> int:
@@ -47,11 +49,21 @@ def _versions_of(episode: Episode) -> dict[str, Any]:
 
 
 def _scene_of(episode: Episode, scene: str | None) -> tuple[str, list[str]]:
-    """Scene and overrides of the recording, unless another scene is named."""
+    """Scene and overrides of the recording; another scene than the recorded one comes as it is.
+
+    Raises ValueError when the recorded one does not ship and no file was named.
+    """
+    from scenes.config import list_scenes
+
+    overrides = [str(text) for text in _versions_of(episode).get("overrides", [])]
     if scene is not None:
-        return scene, []
-    overrides = _versions_of(episode).get("overrides", [])
-    return episode.scene_name, [str(text) for text in overrides]
+        return scene, overrides if Path(scene).stem == episode.scene_name else []
+    if episode.scene_name not in {name for name, _, _ in list_scenes()}:
+        raise ValueError(
+            f"{episode.name} was recorded in the scene '{episode.scene_name}', which does not ship: "
+            "name its file with --scene FILE.yaml"
+        )
+    return episode.scene_name, overrides
 
 
 def _by_inputs(episode: Episode, session: Session, console: Console) -> int:
@@ -80,14 +92,19 @@ def _by_inputs(episode: Episode, session: Session, console: Console) -> int:
 
 def _by_states(episode: Episode, scene: tuple[str, list[str]], compute: str, console: Console) -> int:
     from app.view.window import Window
+    from devices.keyboard import Keyboard
+    from devices.keymap import load_keymap
 
-    window = Window(Settings.load())
+    user_map = config_dir() / "keymap.yaml"
+    keyboard = Keyboard(load_keymap(user_map if user_map.is_file() else None))
+    keyboard.open()
+    window = Window(Settings.load(), keyboard.feed, keyboard.keymap.keys)
     try:
         session = load_session(*scene, compute, window.progress)
         replay = StateReplay(episode, session.scene.model.points_per_world)
         window.set_scene(session.scene, session.engine.positions())
         window.state.overlay = False
-        Player(replay, window, session).run()
+        Player(replay, window, session, keyboard).run()
     finally:
         window.close()
     return 0
@@ -111,10 +128,13 @@ class Player:
 
     Args:
         replay: frames by row. view: as for `app.loop.FrameLoop`. session: its pads and scene name are shown.
+        keyboard: its keys of pause, step, slow, reset and help act; None: the window's buttons alone.
     """
 
-    def __init__(self, replay: StateReplay, view, session: Session, clock=time.monotonic, sleep=time.sleep):
-        self.replay, self.view, self.session = replay, view, session
+    def __init__(
+        self, replay: StateReplay, view, session: Session, keyboard=None, clock=time.monotonic, sleep=time.sleep
+    ):
+        self.replay, self.view, self.session, self._keyboard = replay, view, session, keyboard
         self.seconds = 0.0
         self.paused = False
         self.speed = 1.0
@@ -134,7 +154,8 @@ class Player:
 
     def once(self) -> None:
         """Wishes, then the row of the moment when it is another one."""
-        for wish in self.view.poll():
+        pressed = self._keyboard.poll(self._clock()).pressed if self._keyboard is not None else ()
+        for wish in (*self.view.poll(), *map(Request, pressed)):
             self._carry_out(wish)
         row = self.replay.row_at(self.seconds)
         if row != self._row:
@@ -156,19 +177,52 @@ class Player:
             self.speed = 1.0 if self.speed < 1.0 else 0.25
         elif wish.verb == "reset":
             self.seconds = 0.0
+        elif wish.verb == "help":
+            self.view.toggle_help()
 
     def info(self, frame) -> dict[str, Any]:
         """See `app.info.loop_info`; here with `replay`: seconds (length) and now."""
         tactile = frame.extra.get("tactile", {})
-        pads = [{"name": name, "depth": pad["depth"], "force": 0.0} for name, pad in tactile.items() if "depth" in pad]
+        depths = self._depths(tactile)
+        pads = [
+            {"name": name, "depth": depths[name], "force": float(np.linalg.norm(pad.get("force", 0.0)))}
+            for name, pad in tactile.items()
+            if name in depths
+        ]
+        mesh_of = {image.name: image.mesh for image in self.session.pads}
         return {
             "scene_name": self.session.scene.name,
             "input": self.replay.episode.name,
             "slow": self.speed,
+            "forces": self._forces(frame),
             "pads": pads,
+            "coat_depth": {
+                mesh_of[name]: pad["coat_depth"]
+                for name, pad in tactile.items()
+                if name in mesh_of and "coat_depth" in pad
+            },
             "replay": {
                 "seconds": self.replay.duration,
                 "now": float(self.replay.time[self._row]),
                 "paused": self.paused,
             },
         }
+
+    def _depths(self, tactile: dict[str, dict]) -> dict[str, np.ndarray]:
+        """Depth image of each pad; of the rows between two recorded images, the earlier one."""
+        row = self._row
+        while tactile and not any("depth" in pad for pad in tactile.values()):
+            row -= 1
+            if row < max(self._row - IMAGE_ROWS, 1):
+                return {}
+            tactile = self.replay.frame(row).extra.get("tactile", {})
+        return {name: pad["depth"] for name, pad in tactile.items() if "depth" in pad}
+
+    def _forces(self, frame) -> dict[str, np.ndarray]:
+        """Force on the first tool [N]; which tool was driven is not recorded."""
+        tools = getattr(self.session.scene, "tools", ())
+        force = getattr(frame.signals, "drive_force", None)
+        if not tools or force is None:
+            return {}
+        driven = [name for name, body in self.session.scene.model.bodies.items() if body.driven]
+        return {tools[0].name: -np.asarray(force)[0, driven.index(tools[0].palm)]}

@@ -43,12 +43,23 @@ class ViewState:
     quality: str = "medium"  # in use
 
     def dearest(self, count: int) -> list[tuple[str, float]]:
-        """The stages that cost most, (name, seconds a step); each keeps its colour from the first time it is one."""
+        """The stages that cost most, (name, seconds a step); each keeps its colour until another one needs it."""
         ranked = sorted(self.stages.items(), key=lambda item: -item[1])[:count]
-        for name, _ in ranked:
-            if name not in self.stage_colors and len(self.stage_colors) < len(palette.STAGES):
-                self.stage_colors[name] = palette.STAGES[len(self.stage_colors)]
+        names = [name for name, _ in ranked]
+        for name in names:
+            if name in self.stage_colors:
+                continue
+            free = [color for color in palette.STAGES if color not in self.stage_colors.values()]
+            if not free:  # all were given out: take one from a stage that is not shown
+                left = next(known for known in self.stage_colors if known not in names)
+                free = [self.stage_colors.pop(left)]
+            self.stage_colors[name] = free[0]
         return ranked
+
+    @property
+    def has_fingers(self) -> bool:
+        """Does any tool of the scene grip?"""
+        return any(getattr(tool, "fingers", ()) for tool in getattr(self.scene, "tools", ()) or ())
 
     def ask(self, verb: str, value: Any = None) -> None:
         """Queues a wish; the loop carries it out between steps."""
@@ -75,7 +86,9 @@ class ViewState:
         self.realtime.append(frame.realtime_factor)
         if frame.report is not None:
             self.newton.append(frame.report.newton_iterations)
-            for stage, seconds in frame.report.stage_seconds.items():
+            now = frame.report.stage_seconds
+            for stage in {**self.stages, **now}:  # a stage that was not needed this time counts as nothing
+                seconds = now.get(stage, 0.0)
                 self.stages[stage] = 0.9 * self.stages.get(stage, seconds) + 0.1 * seconds
         for name, force in info.get("forces", {}).items():
             self.traces.setdefault(name, deque(maxlen=HISTORY)).append(np.asarray(force, float))

@@ -58,8 +58,11 @@ def dialog(state: ViewState, name: str, center: tuple[float, float], width: floa
 
 
 @contextmanager
-def panel(state: ViewState, name: str, title: str, rect: Rect, scale: float):
-    """A titled panel. Yields True when it is open; the click on its title toggles it and is remembered."""
+def panel(state: ViewState, name: str, title: str, rect: Rect, scale: float, note: str = "", color=palette.TEXT_DIM):
+    """A titled panel. Yields True when it is open; the click on its title toggles it and is remembered.
+
+    note: at the right end of the title, in its colour.
+    """
     collapsed = name in state.settings.collapsed
     flags = psim.ImGuiWindowFlags_NoScrollbar if collapsed else 0
     with window(state, name, rect, flags):
@@ -70,13 +73,15 @@ def panel(state: ViewState, name: str, title: str, rect: Rect, scale: float):
         hovered = psim.IsItemHovered()
         state.rects[f"{name}.title"] = (*psim.GetItemRectMin(), *psim.GetItemRectMax())
         lst = psim.GetWindowDrawList()
-        color = palette.packed(palette.ACCENT if hovered else palette.TEXT_DIM)
+        arrow = palette.packed(palette.ACCENT if hovered else palette.TEXT_DIM)
         size, cx, cy = 3.6 * scale, x + 5 * scale, y + 0.5 * height
         if collapsed:
-            lst.AddTriangleFilled((cx - size * 0.7, cy - size), (cx + size, cy), (cx - size * 0.7, cy + size), color)
+            lst.AddTriangleFilled((cx - size * 0.7, cy - size), (cx + size, cy), (cx - size * 0.7, cy + size), arrow)
         else:
-            lst.AddTriangleFilled((cx - size, cy - size * 0.7), (cx + size, cy - size * 0.7), (cx, cy + size), color)
+            lst.AddTriangleFilled((cx - size, cy - size * 0.7), (cx + size, cy - size * 0.7), (cx, cy + size), arrow)
         lst.AddText((x + 16 * scale, y), palette.packed(palette.TEXT), title)
+        if note:
+            lst.AddText((psim.GetItemRectMax()[0] - psim.CalcTextSize(note)[0], y), palette.packed(color), note)
         yield not collapsed
 
 

@@ -17,6 +17,12 @@ SIX = (
     (("pause",), "pause"),
     (("reset",), "start over; a checkpoint is kept"),
 )
+REPLAY = (
+    (("pause",), "stop and go on"),
+    (("step",), "one step"),
+    (("slow",), "slow motion"),
+    (("reset",), "from the beginning"),
+)
 
 
 def draw(state: ViewState, layout: Layout) -> None:
@@ -31,18 +37,23 @@ def draw(state: ViewState, layout: Layout) -> None:
             "Teleoperate packaging scenes with real tape, feel what the finger feels, record it.", palette.TEXT_DIM
         )
         psim.Spacing()
-        for actions, meaning in SIX:
+        for actions, meaning in REPLAY if state.about("replay") else SIX:
             keys = "  ".join(state.keymap.get(a, "") for a in actions if a in state.keymap)
-            if keys:
+            if keys and (state.has_fingers or actions != ("grip_toggle",)):
                 theme.row(keys, meaning, at=0.34)
         theme.row("F1", "this page", at=0.34)
         theme.row("mouse", "left: turn   right: shift   wheel: closer", at=0.34)
         psim.Spacing()
-        psim.SeparatorText("first")
-        steps = getattr(state.scene, "steps", None) or ["Move the tool, close the gripper, see what happens"]
-        for number, step in enumerate(steps[:3], 1):
-            theme.wrapped(f"{number}  {step}")
-        psim.Spacing()
+        if not state.about("replay"):
+            _first_steps(state)
         if clickable(state, "overlay.close", "Start", True, (110 * s, 0)):
             state.overlay = False
             state.settings.overlay_seen = True
+
+
+def _first_steps(state: ViewState) -> None:
+    psim.SeparatorText("first")
+    steps = getattr(state.scene, "steps", None) or ["Move the tool, close the gripper, see what happens"]
+    for number, step in enumerate(steps[:3], 1):
+        theme.wrapped(f"{number}  {step}")
+    psim.Spacing()

@@ -35,16 +35,17 @@ def draw(state: ViewState, layout: Layout) -> None:
             theme.line(f"{clock(record.get('seconds', 0.0))}  {record.get('frames', 0)} frames", palette.REC)
         else:
             count = record.get("count", 0)
-            theme.line(f"{count} episode{'' if count == 1 else 's'}", palette.TEXT_DIM)
-        if record.get("disk_free"):
-            theme.row("disk", f"{record['disk_free'] / 1e9:.1f} GB free")
+            disk = f", {record['disk_free'] / 1e9:.1f} GB free" if record.get("disk_free") else ""
+            theme.line(f"{count} episode{'' if count == 1 else 's'}{disk}", palette.TEXT_DIM)
         last = record.get("last")
         if last and not recording:
             _label_last(state, last, s)
         if record.get("message"):
             theme.wrapped(record["message"], palette.WARN if record.get("problem") else palette.TEXT_DIM)
-        if record.get("folder"):
-            theme.wrapped(str(record["folder"]), palette.TEXT_DIM)
+        if record.get("folder") and psim.GetContentRegionAvail()[1] >= psim.GetTextLineHeight():
+            theme.text(_end_of(str(record["folder"])), palette.TEXT_DIM)
+            if psim.IsItemHovered():
+                psim.SetTooltip(str(record["folder"]))
 
 
 def _label_last(state: ViewState, last: dict, s: float) -> None:
@@ -58,3 +59,14 @@ def _label_last(state: ViewState, last: dict, s: float) -> None:
     psim.SameLine(0, 4 * s)
     if clickable(state, "record.undo", "undo", tip="take the last label or discard back"):
         state.ask("undo")
+
+
+def _end_of(path: str) -> str:
+    """As much of the end of a path as fits the panel."""
+    room = psim.GetContentRegionAvail()[0]
+    if psim.CalcTextSize(path)[0] <= room:
+        return path
+    parts = path.replace("\\", "/").split("/")
+    while len(parts) > 1 and psim.CalcTextSize("\u2026/" + "/".join(parts[1:]))[0] > room:
+        parts = parts[1:]
+    return "\u2026/" + "/".join(parts[1:] if len(parts) > 1 else parts)

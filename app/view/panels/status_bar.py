@@ -48,7 +48,9 @@ def draw(state: ViewState, layout: Layout) -> None:
         psim.PopStyleVar()
         frame = state.frame
         psim.AlignTextToFramePadding()
-        if clickable(
+        if state.about("replay"):
+            theme.line(str(state.about("scene_name")))
+        elif clickable(
             state, "status.scene", f"{state.about('scene_name', 'Tacktile')}  \u2026", tip="Choose another scene"
         ):
             state.picker = not state.picker
@@ -80,11 +82,13 @@ def _right_side(state: ViewState, width: float, s: float) -> None:
     record = state.about("record", {})
     name = record.get("state", "IDLE")
     word = "REC PAUSED" if name == "PAUSED" else name
-    label = f"{word} {clock(record.get('seconds', 0.0))}" if name in RECORD_COLORS else "not recording"
+    replay = bool(state.about("replay"))
+    idle = "as it was recorded:" if replay else "not recording"
+    label = f"{word} {clock(record.get('seconds', 0.0))}" if name in RECORD_COLORS else idle
     disk = f"{record['disk_free'] / 1e9:.1f} GB free" if record.get("disk_free") else ""
     factor = frame.realtime_factor if frame else 0.0
     speed = f"x{factor:.2f} real time"
-    slow = frame is not None and frame.stepped and factor < SLOW
+    slow = frame is not None and frame.stepped and factor < SLOW and not replay
     stage = _dearest(state) if slow else ""
     compute = state.about("compute", "")
     bar = 54 * s
@@ -101,7 +105,8 @@ def _right_side(state: ViewState, width: float, s: float) -> None:
             shown.append(key)
             room -= measure(text) + 16 * s
     extra = {"disk": disk, "stage": f"mostly {stage}", "compute": compute}
-    total = need - 30 * s + sum(measure(extra[k]) + 16 * s for k in shown)
+    total = measure(label) + measure(speed) + measure("F1") + bar + (52 + (18 if name in RECORD_COLORS else 0)) * s
+    total += sum(measure(extra[k]) + (8 if k == "stage" else 16) * s for k in shown)
     psim.SameLine(max(width - total - 10 * s, left + 12 * s))
     if name in RECORD_COLORS:
         theme.pill(label, RECORD_COLORS[name], s)

@@ -30,40 +30,56 @@ def draw(state: ViewState, layout: Layout, images: DepthImages) -> None:
 
 
 def _depth(state: ViewState, pads: list, images: DepthImages, s: float) -> None:
+    """One pad: a large picture and its numbers to the right. Several: the first two side by side, numbers beneath."""
     limit = state.settings.scales["depth"]
     room, height = psim.GetContentRegionAvail()
-    share = 0.5 if state.traces else 0.85
+    alone = len(pads) == 1
     columns = min(len(pads), 2)
-    scale_width = 46 * s
-    width = (room - scale_width - (columns - 1) * 6 * s) / columns
+    scale_width, share = 46 * s, 0.52 if state.traces else 0.85
+    beside = 96 * s if alone else 0.0  # [px] for the numbers
+    below = 4 * s if alone else 56 * s
+    width = (room - scale_width - beside - (columns - 1) * 6 * s) / columns
     top = max((float(np.max(p["depth"], initial=0.0)) for p in pads), default=0.0)
+    tallest = 0.0
     for index, pad in enumerate(pads[:columns]):
         rows, cols = pad["depth"].shape
-        size = min(width, (share * height - 30 * s) * cols / rows)
+        size = max(min(width, (share * height - below) * cols / rows), 24 * s)
+        tallest = max(tallest, size * rows / cols)
         if index:
             psim.SameLine(0, 6 * s)
         psim.BeginGroup()
         images.show(pad["name"], pad["depth"], limit, (size, size * rows / cols))
-        theme.text(f"{pad['name']}  {pad.get('force', 0.0):.2f} N", palette.TEXT)
+        if not alone:
+            theme.text(f"{pad['name']}  {pad.get('force', 0.0):.2f} N")
         psim.EndGroup()
     psim.SameLine(0, 8 * s)
     psim.BeginGroup()
-    _scale(limit, s, (share * height - 60 * s))
+    _scale(limit, s, tallest)
     psim.EndGroup()
-    theme.line(
-        f"{1e3 * top:.2f} mm deep" + (", over scale" if top > limit else ""),
-        palette.WARN if top > limit else palette.TEXT_DIM,
-    )
-    psim.SameLine(0.66 * psim.GetWindowWidth())
+    if alone:
+        psim.SameLine(0, 4 * s)
+    psim.BeginGroup()
+    if alone:
+        theme.text(str(pads[0]["name"]), palette.TEXT_DIM)
+        theme.text(f"{pads[0].get('force', 0.0):.2f} N")
+    over = top > limit
+    theme.line(f"{1e3 * top:.2f} mm deep", palette.WARN if over else palette.TEXT)
+    if not alone:
+        psim.SameLine(0, 6 * s)
+    if over:
+        theme.line("over scale", palette.WARN)
+    if not alone:
+        psim.SameLine(0.66 * psim.GetWindowWidth())
     if clickable(state, "tactile.fit", "fit scale", tip="set the depth scale to what is pressed now"):
         state.settings.scales["depth"] = nice_limit(top if top > 0 else 1e-3)
+    psim.EndGroup()
 
 
 def _scale(limit: float, s: float, height: float) -> None:
     """A vertical viridis bar with its two ends in mm."""
     x, y = psim.GetCursorScreenPos()
     lst = psim.GetWindowDrawList()
-    height = float(np.clip(height, 40 * s, 150 * s))
+    height = max(height, 40 * s)
     steps = len(palette.VIRIDIS)
     for k in range(steps):
         low = y + height * (1 - (k + 1) / steps)
@@ -99,14 +115,16 @@ def _traces(state: ViewState, s: float) -> None:
         | implot.ImPlotFlags_NoInputs
     )
     bare = implot.ImPlotAxisFlags_NoTickLabels | implot.ImPlotAxisFlags_NoTickMarks | implot.ImPlotAxisFlags_NoGridLines
+    ticks = [-limit, 0.0, limit] if height < 120 * s else [-limit, -0.5 * limit, 0.0, 0.5 * limit, limit]
     for name in names:
         values = np.asarray(state.traces[name])
         if not implot.BeginPlot(f"##{name}", (-1.0, height), flags):
             continue
         implot.SetupAxes("", "", bare, 0)
-        implot.SetupAxesLimits(0.0, float(HISTORY), -limit, limit, implot.ImPlotCond_Always)
+        implot.SetupAxesLimits(0.0, float(HISTORY), -1.08 * limit, 1.08 * limit, implot.ImPlotCond_Always)
+        implot.SetupAxisTicks(implot.ImAxis_Y1, np.array(ticks), [f"{tick:g}" for tick in ticks])
         for axis in range(3):
             implot.SetNextLineStyle((*palette.TRACES[axis], 1.0), 1.4 * s)
             implot.PlotLine("xyz"[axis], np.arange(len(values), dtype=float), np.ascontiguousarray(values[:, axis]))
         implot.EndPlot()
-        theme.text(f"{name}, last {HISTORY / 30:.0f} s", palette.TEXT_DIM)
+        theme.text(f"on the {name}, last {HISTORY * state.frame.dt:.0f} s", palette.TEXT_DIM)

@@ -16,6 +16,7 @@ KEYS = (
     ("up, down", ("move +z", "move -z")),
     ("turn", ("turn +z", "turn -z", "turn -x", "turn +x")),
     ("gripper", ("grip_toggle",)),
+    ("grasp assist", ("grasp_assist",)),
     ("fine (hold)", ("fine",)),
     ("clutch (hold)", ("clutch",)),
     ("speed", ("gain_down", "gain_up")),
@@ -32,11 +33,10 @@ FRAMES = ("world", "camera", "tool")
 
 def draw(state: ViewState, layout: Layout) -> None:
     s = layout.scale
-    with panel(state, "teleop", "Teleop", layout["teleop"], s) as open_:
+    line, color = device_line(state)
+    with panel(state, "teleop", "Teleop", layout["teleop"], s, line, color) as open_:
         if not open_:
             return
-        line, color = device_line(state)
-        theme.wrapped(line, color)
         frame = state.frame
         if frame is not None and frame.status is not None and frame.status.message:
             theme.wrapped(frame.status.message, palette.TEXT if frame.status.ok else palette.BAD)
@@ -83,7 +83,8 @@ def _keys(state: ViewState, s: float) -> None:
     """Two columns: what it does (dim) and its keys."""
     psim.Separator()
     psim.PushStyleVar(psim.ImGuiStyleVar_ItemSpacing, (7 * s, 3 * s))
-    shown = [(label, " ".join(state.keymap[a] for a in actions if a in state.keymap)) for label, actions in KEYS]
+    wanted = [row for row in KEYS if state.has_fingers or row[0] not in ("gripper", "grasp assist")]
+    shown = [(label, " ".join(state.keymap[a] for a in actions if a in state.keymap)) for label, actions in wanted]
     for index, (label, keys) in enumerate([pair for pair in shown if pair[1]]):
         if index % 2:
             psim.SameLine(0.54 * psim.GetWindowWidth())
