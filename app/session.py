@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,7 +47,8 @@ def choose_compute(asked: str | None) -> tuple[str, str]:
     import warp as wp
 
     quiet_warp()
-    wp.init()
+    with _nothing_about_a_missing_driver():
+        wp.init()
     cuda = [str(device) for device in wp.get_cuda_devices()]
     if asked is None:
         if cuda:
@@ -56,6 +59,29 @@ def choose_compute(asked: str | None) -> tuple[str, str]:
         raise ValueError(f"--compute {asked!r} is not on this machine; legal: {', '.join(('cpu', *cuda))}")
     name = "the CPU" if wanted == "cpu" else f"{wanted} ({wp.get_device(wanted).name})"
     return wanted, f"computing on {name}, as asked"
+
+
+@contextmanager
+def _nothing_about_a_missing_driver() -> Iterator[None]:
+    """Warp's library itself writes a warning to the error output where there is no NVIDIA driver; the sentence that
+    `choose_compute` gives says it better. With a driver, or TACKTILE_DEBUG, everything is let through."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        driver = True
+    except OSError:
+        driver = False
+    if driver or os.environ.get("TACKTILE_DEBUG"):
+        yield
+        return
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def quiet_warp() -> None:
