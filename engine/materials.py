@@ -149,3 +149,25 @@ class RccAdhesive:
     def paper(cls, stiffness: float = 1.0) -> RccAdhesive:
         """Benchmark values of the paper: C_n = C_t, W = 1, eta = 100, gamma = 1, p_0 = 0."""
         return cls(1.0, stiffness, stiffness, 100.0, 1.0, 0.0, "paper")
+
+
+@dataclass(frozen=True)
+class BondAdhesive:
+    """Releasable bonds: a spring a point, released in tension; see docs/physics/bonds.md.
+
+    stiffness: kappa_b [Pa]; a bond's spring is kappa_b times the cell length [N/m]. break_force [N]: a point's bond
+    holds up to this; or strength [Pa] (None = break_force rules): up to strength times the point's area. snap: the bond
+    rests at half of dhat instead of where it was made. stick_speed: a point bonds only below this relative speed [m/s].
+    """
+
+    stiffness: float = 1e6
+    break_force: float = 0.5
+    strength: float | None = None
+    snap: bool = False
+    stick_speed: float = 0.02
+    law = "bond"
+
+    def __post_init__(self):
+        _positive("BondAdhesive", stiffness=self.stiffness, break_force=self.break_force, stick_speed=self.stick_speed)
+        if self.strength is not None:
+            _positive("BondAdhesive", strength=self.strength)

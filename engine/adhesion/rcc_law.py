@@ -5,7 +5,7 @@ Per area (or per pair, in paper scaling), u_n > 0 the opening along the partner'
     psi = beta^2/2 (C_n u_n^2 + C_t |u_t|^2),  beta frozen in the step
 
 At its end  beta <- min(beta, (b beta/dt + W)/(b/dt + C_n u_n^2 + C_t |u_t|^2)),  implicit in beta and dissipative
-for any step. In contact beta grows:  beta <- (beta + gamma dt target)/(1 + gamma dt),  target = min(1, p/p_0), 1 for p_0 = 0.
+for any step. In contact beta grows:  beta <- (beta + gamma dt target)/(1 + gamma dt),  target = min(1, p/p_0), or 1.
 With b = 0 a slow pull is elastic up to C u^2 = W, then beta = W/(C u^2): half of W is spent before and half after the
 peak W/u. Source: Raous, Cangemi & Cocou 1999; Fang et al. 2023 for the frozen beta.
 """

@@ -13,6 +13,7 @@ from engine.adhesion.sticky_surface import SIDES, AdhesionPart, resolve
 LAWS = {
     "front": ("engine.adhesion.front", "FrontCohesion"),
     "rcc": ("engine.adhesion.rcc", "RccCohesion"),
+    "bond": ("engine.adhesion.bonds", "Bonds"),
 }
 
 

@@ -12,6 +12,8 @@ import numpy as np
 from engine.contact.stencils import StencilBlocks
 from engine.energies.base import StepInputs
 
+MUTED = -1e3  # [m] min_separation of a pair that is no contact: its gap is beyond any reach
+
 
 class StencilTerm:
     name: str = "interface"
@@ -28,6 +30,11 @@ class StencilTerm:
     def launch_value(self, inputs: StepInputs, world_energy) -> None:
         """Add the energies [J] at inputs.x to world_energy (W,)."""
         raise NotImplementedError
+
+    def launch_mute(self, candidates) -> None:
+        """Take the pairs that the term replaces out of contact: set min_separation of these entries to MUTED, and give
+        entries muted earlier their own back. candidates: engine.contact.narrow.CandidateArrays. Before each detection.
+        """
 
     def launch_end_step(self, system) -> None:
         """Advance the history at the final positions system.points; system.list, active, active_count and gap hold the

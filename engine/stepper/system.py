@@ -169,6 +169,8 @@ class System:
             return
         self.active_count.zero_()
         self.worlds.min_gap.fill_(float("inf"))
+        for term in self.interfaces:
+            term.launch_mute(self.list)
         wp.launch(
             narrow.detect_kernel,
             self.stride,

@@ -162,7 +162,7 @@ def test_wrong_declarations_are_named():
         builder.add_adhesion("sheet", "both", ["table"], FrontAdhesive())
     with pytest.raises(ValueError, match=r"must have shape \(18,\)"):
         builder.add_adhesion("sheet", np.ones(4), "plate", FrontAdhesive())
-    with pytest.raises(ValueError, match="its law must be one of: front, rcc"):
+    with pytest.raises(ValueError, match="its law must be one of: front, rcc, bond"):
         builder.add_adhesion("sheet", "both", "plate", CONTACT)
     with pytest.raises(ValueError, match="FrontAdhesive.work is -1.0; it must be at least 0"):
         FrontAdhesive(work=-1.0)
