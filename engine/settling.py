@@ -12,7 +12,6 @@ from engine.engine import Engine
 from engine.options import Options
 from engine.tape.asset import RollAsset, SettleRecord
 from engine.tape.hold import Hold
-from engine.tape.layers import Feet, core_positions, find_feet
 from engine.tape.placing import add_roll, core_name
 
 NAME = "roll"
@@ -62,8 +61,8 @@ def settle_roll(
         if quiet >= quiet_steps:
             return _settled(asset, engine, step, fastest)
     raise RuntimeError(
-        f"settle_roll: after {most_steps} steps the fastest point still moves at {fastest:.2g} m/s, asked for {speed:g}; "
-        "raise most_steps or speed"
+        f"settle_roll: after {most_steps} steps the fastest point still moves at {fastest:.2g} m/s, asked for "
+        f"{speed:g}; raise most_steps or speed"
     )
 
 
@@ -75,8 +74,7 @@ def settling_engine(asset: RollAsset, options: Options | None = None, device: st
     add_roll(builder, NAME, replace(asset, spec=replace(asset.spec, material=material)))
     model = builder.finalize(device=device)
     if held:
-        feet = find_feet(asset)
-        model = replace(model, interfaces=(*model.interfaces, lambda m: hold_layers(m, asset, feet)))
+        model = replace(model, interfaces=(*model.interfaces, lambda m: hold_layers(m, asset)))
     if options is None:
         options = Options(
             dt=0.01, newton_tolerance=1e-4, linear_tolerance=1e-3, candidate_slack=asset.spec.candidate_slack
@@ -84,17 +82,15 @@ def settling_engine(asset: RollAsset, options: Options | None = None, device: st
     return Engine(model, options)
 
 
-def hold_layers(model, asset: RollAsset, feet: Feet) -> Hold:
+def hold_layers(model, asset: RollAsset) -> Hold:
     """Springs as stiff as the barrier at full compression of its range: kappa / dhat by area."""
+    feet = asset.feet
     strip, core = (model.meshes[name].points.start for name in (NAME, core_name(NAME)))
     corners = feet.corners + np.where(feet.on_core, core, strip)[:, None]
     area = model.collision.vertex_area.numpy()[feet.point + strip]
     contact = asset.spec.contact
-    positions = np.zeros((model.num_points, 3))
-    positions[model.meshes[NAME].points] = asset.vertices
-    positions[model.meshes[core_name(NAME)].points] = core_positions(asset)
     stencils = np.column_stack([feet.point + strip, corners])
-    return Hold(stencils, contact.kappa / contact.dhat * area, positions, model.device)
+    return Hold(stencils, feet.place, contact.kappa / contact.dhat * area, model.device)
 
 
 def point_speed(engine: Engine, before: np.ndarray) -> float:

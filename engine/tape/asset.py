@@ -25,6 +25,27 @@ ARRAYS = {  # name -> (dtype, shape of a row)
     "hub_triangles": (np.int64, (3,)),
     "hub_transform": (np.float64, (4,)),
 }
+FOOT_ARRAYS = {
+    "point": (np.int64, ()),
+    "on_core": (np.bool_, ()),
+    "corners": (np.int64, (3,)),
+    "place": (np.float64, (3,)),
+    "distance": (np.float64, ()),
+}
+
+
+@dataclass(frozen=True)
+class Feet:
+    """Where wound points stuck: each to the core (first turn) or to the strip under it. F feet.
+
+    Kept as they were when the roll was wound, so that a settled roll knows the load of every bond.
+    """
+
+    point: np.ndarray  # vertex of the strip, int64 (F,)
+    on_core: np.ndarray  # it stuck to the core, bool (F,)
+    corners: np.ndarray  # of the triangle under it, vertex ids of the core or the strip, int64 (F, 3)
+    place: np.ndarray  # anchor over the triangle, coordinates of engine.adhesion.anchor [-, -, m], float64 (F, 3)
+    distance: np.ndarray  # to the triangle when it stuck [m], float64 (F,)
 
 
 @dataclass(frozen=True)
@@ -54,6 +75,7 @@ class RollAsset:
     hub_vertices: np.ndarray  # core in its own frame, axis y [m], float64 (h, 3)
     hub_triangles: np.ndarray  # int64 (k, 3)
     hub_transform: np.ndarray  # core -> roll frame, rigid (4, 4)
+    feet: Feet | None = None  # where points stuck
     settled: SettleRecord | None = None
 
     @property
@@ -96,8 +118,11 @@ def save_roll(path, asset: RollAsset) -> None:
         "settled": None if asset.settled is None else asdict(asset.settled),
     }
     arrays = {name: getattr(asset, name) for name in ARRAYS}
-    for name in ("triangles", "hub_triangles"):
-        arrays[name] = arrays[name].astype(np.int32)
+    if asset.feet is not None:
+        arrays.update({f"foot_{name}": getattr(asset.feet, name) for name in FOOT_ARRAYS})
+    for name, values in arrays.items():
+        if values.dtype == np.int64:
+            arrays[name] = values.astype(np.int32)
     partial = path.with_name(path.name + ".partial")
     with open(partial, "wb") as f:
         np.savez_compressed(f, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
@@ -121,20 +146,28 @@ def load_roll(path) -> RollAsset:
         raise ValueError(f"'{path}' is not a roll file: {error}") from error
     if version > FORMAT_VERSION:
         raise ValueError(f"'{path}' has roll format {version}; this version reads up to {FORMAT_VERSION}")
-    arrays = {}
-    for name, (dtype, row) in ARRAYS.items():
-        if name not in found:
-            raise ValueError(f"'{path}' lacks the array '{name}'; a roll needs {', '.join(ARRAYS)}")
-        arrays[name] = found[name].astype(dtype)
-        if arrays[name].shape[1:] != row:
-            raise ValueError(f"'{path}': array '{name}' has rows of shape {arrays[name].shape[1:]}, expected {row}")
+    arrays = _taken(path, found, ARRAYS, "")
+    feet = Feet(**_taken(path, found, FOOT_ARRAYS, "foot_")) if "foot_point" in found else None
     spec = dict(header["spec"])
     spec["material"] = ShellMaterial(**spec["material"])
     spec["contact"] = ContactMaterial(**spec["contact"])
     record = None if header["settled"] is None else SettleRecord(**header["settled"])
-    asset = RollAsset(spec=RollSpec(**spec), settled=record, **arrays)
+    asset = RollAsset(spec=RollSpec(**spec), feet=feet, settled=record, **arrays)
     _check(path, asset)
     return asset
+
+
+def _taken(path, found: dict, wanted: dict, prefix: str) -> dict[str, np.ndarray]:
+    """The wanted arrays in their types. Raises ValueError for one that is missing or of the wrong shape."""
+    arrays = {}
+    for name, (dtype, row) in wanted.items():
+        key = prefix + name
+        if key not in found:
+            raise ValueError(f"'{path}' lacks the array '{key}'; a roll needs {', '.join(prefix + n for n in wanted)}")
+        arrays[name] = found[key].astype(dtype)
+        if arrays[name].shape[1:] != row:
+            raise ValueError(f"'{path}': array '{key}' has rows of shape {arrays[name].shape[1:]}, expected {row}")
+    return arrays
 
 
 def _check(path, asset: RollAsset) -> None:

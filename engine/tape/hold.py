@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from engine.adhesion.anchor import anchor_coordinates, anchor_gradient, anchor_place, anchor_weights
+from engine.adhesion.anchor import anchor_gradient, anchor_place
 from engine.contact.stencils import StencilBlocks, stride_of
 from engine.contact.term import StencilTerm
 from engine.energies.base import StepInputs
@@ -22,21 +22,6 @@ wp.set_module_options({"enable_backward": False})
 @wp.func
 def opening(p: wp.vec4i, q: wp.vec3d, x: wp.array(dtype=wp.vec3d)) -> wp.vec3d:
     return x[p[0]] - anchor_place(q, x[p[1]], x[p[2]], x[p[3]])
-
-
-@wp.kernel
-def stick_kernel(
-    points: wp.array(dtype=wp.vec4i),
-    x: wp.array(dtype=wp.vec3d),
-    # Out:
-    anchor_out: wp.array(dtype=wp.vec3d),
-    weights_out: wp.array(dtype=wp.vec4d),
-):
-    c = wp.tid()
-    p = points[c]
-    q = anchor_coordinates(x[p[0]], x[p[1]], x[p[2]], x[p[3]])
-    anchor_out[c] = q
-    weights_out[c] = anchor_weights(q)
 
 
 @wp.kernel
@@ -85,19 +70,18 @@ class Hold(StencilTerm):
 
     name = "hold"
 
-    def __init__(self, stencils, stiffness, positions, device: str):
-        """stencils (F, 4) global point ids: the held point, then the triangle under it; stiffness (F,) [N/m]; positions
-        (P, 3) at which all springs are without force [m]."""
-        count = len(stencils)
+    def __init__(self, stencils, place, stiffness, device: str):
+        """stencils (F, 4) global point ids: the held point, then the triangle under it; place (F, 3): its anchor in the
+        coordinates of engine.adhesion.anchor; stiffness (F,) [N/m]."""
+        count, place = len(stencils), np.asarray(place, float)
         self.device, self.stride = device, stride_of(device)
         self.blocks = b = StencilBlocks(max(count, 1), device)
         b.points.assign(np.ascontiguousarray(stencils, np.int32))
+        b.weights.assign(np.column_stack([np.ones(count), place[:, 0] + place[:, 1] - 1.0, -place[:, :2]]))
         b.first_side.fill_(1)
         b.count.fill_(count)
-        self.anchor = wp.zeros(count, dtype=wp.vec3d, device=device)
+        self.anchor = wp.array(np.ascontiguousarray(place), dtype=wp.vec3d, device=device)
         self.stiffness = wp.array(np.ascontiguousarray(stiffness, float), dtype=wp.float64, device=device)
-        x = wp.array(np.ascontiguousarray(positions, float), dtype=wp.vec3d, device=device)
-        wp.launch(stick_kernel, count, [b.points, x], [self.anchor, b.weights], device=device)
 
     def launch_begin_step(self, inputs: StepInputs) -> None:
         pass  # the feet stay

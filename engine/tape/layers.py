@@ -1,34 +1,21 @@
-"""Which surface lies under each point of a wound strip: where it sticks, and what holds it while a roll settles."""
+"""Which surface lies under each point of a wound strip, and where on it the point sticks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from engine.adhesion.sticking import START_REACH
 from engine.mesh import proximity
-from engine.tape.asset import RollAsset
+from engine.tape.asset import Feet, RollAsset
 
 FULL_TURN = 2.0 * np.pi
-
-
-@dataclass(frozen=True)
-class Feet:
-    """For each wound point its foot on the surface beneath: the core under the first turn, the strip elsewhere. F feet."""
-
-    point: np.ndarray  # vertex of the strip, int64 (F,)
-    on_core: np.ndarray  # the foot lies on the core, bool (F,)
-    corners: np.ndarray  # of the triangle under it, vertex ids of the core or the strip, int64 (F, 3)
-    weights: np.ndarray  # barycentric [-], float64 (F, 3)
-    offset: np.ndarray  # from foot to point, roll frame [m], float64 (F, 3)
 
 
 def find_feet(asset: RollAsset, reach: float | None = None) -> Feet:
     """Feet of the wound points, by winding angle: a point lies over the cell that is one turn further in.
 
-    reach: points farther from their foot than this have none [m]; None = a pitch and a half, which leaves out where the
-    strip bridges the step at its own first edge. Good after settling too, where points have moved by a small part of a
-    cell.
+    reach: points farther from their foot than this have none [m]; None = as far as an adhesive sticks at the start,
+    which leaves out where the strip bridges the step at its own first edge.
     """
     spec, across = asset.spec, asset.spec.cells_across + 1
     rows = np.arange(asset.num_wound_rows)
@@ -42,20 +29,36 @@ def find_feet(asset: RollAsset, reach: float | None = None) -> Feet:
     side = np.where(np.tile(column, len(over)) < spec.cells_across, 1, -1)
     corners = _with_third_corner(asset.triangles, a, b, side)
     x = asset.vertices
-    along = x[b] - x[a]
-    t = np.clip(np.einsum("ij,ij->i", x[point] - x[a], along) / np.einsum("ij,ij->i", along, along), 0.0, 1.0)
-    weights = np.where(corners == a[:, None], 1.0 - t[:, None], np.where(corners == b[:, None], t[:, None], 0.0))
     inner = (rows[~outer][:, None] * across + column).ravel()
-    core_corners, core_weights = _core_feet(asset, inner)
-    core = core_positions(asset)
-    corners, weights = np.vstack([core_corners, corners]), np.vstack([core_weights, weights])
+    corners = np.vstack([_core_triangles(asset, inner), corners])
     on_core = np.arange(len(corners)) < len(inner)
-    places = np.where(on_core[:, None, None], core[np.where(on_core[:, None], corners, 0)],
-                      x[np.where(on_core[:, None], 0, corners)])  # fmt: skip
     point = np.concatenate([inner, point])
-    offset = x[point] - np.einsum("ij,ijk->ik", weights, places)
-    near = np.linalg.norm(offset, axis=1) <= (1.5 * spec.layer_pitch if reach is None else reach)
-    return Feet(point[near], on_core[near], corners[near], weights[near], offset[near])
+    triangle = corner_positions(asset, corners, on_core)
+    distance = proximity.point_triangle_distances(x[point], *triangle)
+    if reach is None:
+        reach = START_REACH * spec.contact.dhat + 2.0 * spec.contact.half_thickness
+    place = anchor_coordinates(x[point], *triangle)
+    near = distance <= reach
+    return Feet(point[near], on_core[near], corners[near], place[near], distance[near])
+
+
+def corner_positions(asset: RollAsset, corners: np.ndarray, on_core: np.ndarray) -> list[np.ndarray]:
+    """Where the corners of feet lie in the roll frame: three arrays (F, 3) [m]."""
+    core = core_positions(asset)
+    return [
+        np.where(on_core[:, None], core[np.where(on_core, ids, 0)], asset.vertices[np.where(on_core, 0, ids)])
+        for ids in corners.T
+    ]
+
+
+def anchor_coordinates(y: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Host twin of `engine.adhesion.anchor.anchor_coordinates`, all (n, 3)."""
+    e, f, d = b - a, c - a, y - a
+    normal = np.cross(e, f)
+    square = np.einsum("ij,ij->i", normal, normal)
+    q1 = np.einsum("ij,ij->i", normal, np.cross(d, f)) / square
+    q2 = np.einsum("ij,ij->i", normal, np.cross(e, d)) / square
+    return np.stack([q1, q2, np.einsum("ij,ij->i", d, normal) / np.sqrt(square)], axis=1)
 
 
 def core_positions(asset: RollAsset) -> np.ndarray:
@@ -77,9 +80,13 @@ def _with_third_corner(triangles: np.ndarray, a: np.ndarray, b: np.ndarray, side
     return found
 
 
-def _core_feet(asset: RollAsset, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Closest core triangle of each point, and the barycentric weights of its foot."""
-    core, triangles, x = core_positions(asset), asset.hub_triangles, asset.vertices[points]
+def _core_triangles(asset: RollAsset, points: np.ndarray) -> np.ndarray:
+    """Closest triangle of the outer face to each point, (n, 3); a point over the rim is as near to the end face."""
+    core, x = core_positions(asset), asset.vertices[points]
+    lifted = np.linalg.norm(asset.hub_vertices[:, [0, 2]], axis=1) > 0.5 * (
+        asset.spec.core_inner_radius + asset.spec.core_outer_radius
+    )
+    triangles = asset.hub_triangles[lifted[asset.hub_triangles].all(axis=1)]
     reach = 3.0 * asset.spec.layer_pitch + asset.spec.contact.dhat
     tree = proximity.BoxTree(*proximity.boxes(core, triangles, reach))
     pairs = tree.overlaps(x, x)
@@ -88,17 +95,5 @@ def _core_feet(asset: RollAsset, points: np.ndarray) -> tuple[np.ndarray, np.nda
     order = np.lexsort((distance, pairs[:, 0]))
     first = order[np.unique(pairs[order, 0], return_index=True)[1]]
     if len(first) != len(points):
-        raise ValueError(f"{len(points) - len(first)} points of the first turn are farther than {reach:g} m from the core")
-    chosen = triangles[pairs[first, 1]]
-    a, b, c = (core[chosen[:, k]] for k in range(3))
-    return chosen, _barycentric(x, a, b, c)
-
-
-def _barycentric(x, a, b, c) -> np.ndarray:
-    """Weights of the projection on the plane, clipped to the triangle, (n, 3)."""
-    n = np.cross(b - a, c - a)
-    square = np.einsum("ij,ij->i", n, n)
-    u = np.einsum("ij,ij->i", np.cross(x - a, c - a), n) / square
-    v = np.einsum("ij,ij->i", np.cross(b - a, x - a), n) / square
-    w = np.clip(np.column_stack([1.0 - u - v, u, v]), 0.0, 1.0)
-    return w / w.sum(axis=1, keepdims=True)
+        raise ValueError(f"{len(points) - len(first)} points of the first turn lie more than {reach:g} m off the core")
+    return triangles[pairs[first, 1]]

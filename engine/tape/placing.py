@@ -19,10 +19,10 @@ def add_roll(
 ) -> tuple[str, str]:
     """Add the strip as shell `name` and its core as the freely moving body `<name>_core`; returns both names.
 
-    builder: engine.ModelBuilder; transform (4, 4), rigid: roll frame -> world; velocity (6,): both parts start with this
-    motion about the core's centre, linear [m/s] and angular [rad/s]. adhesive: between layers, and on the core unless
-    core_adhesive is given (`engine.FrontAdhesive`, ..); None = layers only touch, and the strip springs open. Other
-    partners: `builder.add_adhesion(name, ADHESIVE_SIDE, ..)`. Raises what the builder raises.
+    builder: engine.ModelBuilder; transform (4, 4), rigid: roll frame -> world; velocity (6,): motion of both parts
+    about the core's centre at the start, linear [m/s] and angular [rad/s]. adhesive: between layers, and on the core
+    unless core_adhesive is given (`engine.FrontAdhesive`, ..); None = layers only touch, and the strip springs open.
+    Other partners: `builder.add_adhesion(name, ADHESIVE_SIDE, ..)`. Raises what the builder raises.
     """
     pose = np.eye(4) if transform is None else np.asarray(transform, float)
     if pose.shape != (4, 4):

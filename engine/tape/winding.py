@@ -6,7 +6,7 @@ normals point away from the axis, so its adhesive side is the one against its no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from engine.adhesion.sticking import START_REACH
 from engine.materials import ContactMaterial, ShellMaterial
 from engine.mesh import shapes
 from engine.tape.asset import RollAsset
+from engine.tape.layers import find_feet
 
 RAMP = np.pi / 4.0  # angle over which every turn steps up by one pitch, ahead of the strip's first edge [rad]
 BOND_SHARE = 0.98  # of the reach within which points stick at the start: room for rounding and facets of the core
@@ -65,7 +66,7 @@ class RollSpec:
         least, which = 2.0 * self.contact.half_thickness + self.sag, "pitch"
         more = f"twice the half_thickness and the sag of a cell's chord, {self.sag:.3g} m (more cells_across lower it)"
         if self.pitch is None:
-            which, more = "contact", f"{more}; a contact.dhat above {2.0 * self.sag / REACH:.3g} m gives room"
+            which, more = "cells_across", f"{more}; a contact.dhat above {2.0 * self.sag / REACH:.3g} m gives room"
         self._require(which, self.layer_pitch > least,
                       f"layers {self.layer_pitch:.4g} m apart cross: it must be greater than {least:.4g} m, {more}")
 
@@ -99,8 +100,8 @@ class RollSpec:
 
     @property
     def candidate_slack(self) -> float:
-        """Options.candidate_slack that suits the roll [m]. The automatic one, a tenth of a cell, is two pitches here and
-        lists five layers to either side."""
+        """Options.candidate_slack that suits the roll [m]. The automatic one, a tenth of a cell, is two pitches: five
+        layers to either side would be listed."""
         return 0.25 * self.contact.dhat
 
     @property
@@ -185,10 +186,11 @@ def wind_roll(spec: RollSpec) -> RollAsset:
     vertices[:, 1] = rest[:, 1]
     vertices[:, 2] = np.repeat(rows.imag, across)
     hub_vertices, hub_triangles = hub_mesh(spec)
-    return RollAsset(
+    asset = RollAsset(
         spec=spec, rest_vertices=rest, vertices=vertices, triangles=triangles, row_angle=angles,
         hub_vertices=hub_vertices, hub_triangles=hub_triangles, hub_transform=np.eye(4),
     )  # fmt: skip
+    return replace(asset, feet=find_feet(asset))
 
 
 def hub_mesh(spec: RollSpec) -> tuple[np.ndarray, np.ndarray]:
