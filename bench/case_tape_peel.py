@@ -35,6 +35,7 @@ def run(emit: Emit, compute: str) -> None:
         folded = replace(TOUCH, self_collision=True)
         for cell in CELLS:
             _row(emit, f"front.180deg_self_contact_{cell * 1e3:.1f}mm", compute, cell, 180.0, touch=folded)
+            _row(emit, f"front.180deg_off_a_layer_{cell * 1e3:.1f}mm", compute, cell, 180.0, layer=2000.0)
         for cell in (3.2e-3, 6.3e-3):
             emit(f"tape_peel.front.restick_{cell * 1e3:.1f}mm", restick_share(cell, device=compute))
         _rates(emit, compute)

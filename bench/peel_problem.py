@@ -65,9 +65,11 @@ def make_peel(
     touch: ContactMaterial = TOUCH,
     device: str = "cpu",
     more=None,
+    layer: float = 0.0,
     **options,
 ) -> Peel:
-    """cell, stuck, arm, width [m]; angle, sideways [degrees]; speed of the front [m/s]; more: adds to the builder."""
+    """cell, stuck, arm, width [m]; angle, sideways [degrees]; speed of the front [m/s]; more: adds to the builder;
+    layer [J/m2]: the strip sticks to another strip, which sticks to the plate with this work (0: no such layer)."""
     material = material or FrontAdhesive()
     across = max(1, round(width / cell))
     free, rows = max(1, round(arm / cell)), max(1, round(stuck / cell))
@@ -75,12 +77,20 @@ def make_peel(
     theta, aside = np.radians(angle), np.radians(sideways)
     arc = rest[:, 0] - rest[0, 0] - free * cell  # along the strip, 0 at the front
     base = TOUCH.half_thickness + TOUCH.dhat
+    if layer > 0.0:
+        base += 2.0 * TOUCH.half_thickness + TOUCH.dhat
     placed = _bent(arc, rest[:, 1], theta, base)
     builder = ModelBuilder(gravity=(0.0, 0.0, 0.0))
     builder.add_shell("strip", placed, triangles, TAPE, touch, rest_vertices=rest)
     length = rows * cell
     plate = np.array([[-0.1, -0.1, 0.0], [length + 0.1, -0.1, 0.0], [length + 0.1, 0.1, 0.0], [-0.1, 0.1, 0.0]])
     builder.add_static("plate", plate + (0.0013, 0.0017, 0.0), np.array([[0, 1, 2], [0, 2, 3]]), PLATE)
+    if layer > 0.0:
+        # its cells are offset from the strip's by a third, so that points do not lie over points
+        below, below_triangles = shapes.grid_mesh(length, width, rows, across)
+        under = below + (0.5 * length + cell / 3.0, 0.0, TOUCH.half_thickness + TOUCH.dhat)
+        builder.add_shell("layer", under, below_triangles, TAPE, touch, rest_vertices=below)
+        builder.add_adhesion("layer", "negative", "plate", FrontAdhesive(work=layer))
     tip = np.flatnonzero(rest[:, 0] < rest[0, 0] + 0.1 * cell)
     box, faces = shapes.box_surface((1e-3, width, 1e-3))
     pose = np.eye(4)
@@ -89,7 +99,7 @@ def make_peel(
     builder.add_body("clamp", box, faces, PLATE, mass=CLAMP_MASS, transform=pose, driven=True, gravity=False)
     builder.attach("strip", tip, "clamp")
     builder.ignore_contact("clamp", "plate")
-    builder.add_adhesion("strip", "negative", "plate", material)
+    builder.add_adhesion("strip", "negative", "layer" if layer > 0.0 else "plate", material)
     if more is not None:
         more(builder)
     engine = Engine(builder.finalize(device=device), Options(dt=dt, **{**SETTINGS, **options}))

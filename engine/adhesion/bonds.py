@@ -1,8 +1,8 @@
 """Releasable bonds as a stencil term: a spring between a sticky point and its anchor, instead of contact of the pair.
 
 Energy  k/2 |u|^2 + G/2 max(0, 1 - 2 z/h)^2,  u the opening, k = kappa_b c, z the height of the point over the
-triangle beyond both half-thicknesses, h the same when the bond was made. The second term stops a compressed bond: at z = 0
-it carries 100 kappa, kappa the pair's barrier stiffness. It is finite, so a compressed bond bounds nobody's step.
+triangle beyond both half-thicknesses, h the same when the bond was made. The second term stops a compressed bond: at
+z = 0 it carries 100 kappa, kappa the pair's barrier stiffness. It is finite, so a compressed bond bounds nobody's step.
 Made and released at the end of a step only.
 See docs/physics/bonds.md.
 """

@@ -35,6 +35,16 @@ def test_pulled_sideways():
     assert abs(found.error) < 0.03
 
 
+def test_a_layer_peels_off_a_layer_as_off_a_plate():
+    """The partner is another strip, itself stuck to the plate; bonds reach 4 cells behind the fold."""
+    found = []
+    for layer in (2000.0, 0.0):
+        peel = make_peel(6.3e-3, 180.0, stuck=0.08, dt=1 / 30, speed=9e-3, layer=layer)
+        found.append(measure_peel(peel, settle=0.03, window=4 * 6.3e-3))
+    assert found[0].force == pytest.approx(found[1].force, rel=0.01)
+    assert found[0].balance == pytest.approx(1.0, abs=0.01)
+
+
 def test_laid_back_and_pressed_the_strip_peels_again():
     assert restick_share(6.3e-3) == pytest.approx(1.0, abs=0.05)
 
