@@ -6,12 +6,14 @@ from engine import ModelBuilder, Engine, Options
 from __future__ import annotations
 
 from engine.builder import ModelBuilder
+from engine.cutting.cut import Cut
 from engine.edits import Grasp, Release
 from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
 from engine.options import Options
 
 __all__ = [
     "ContactMaterial",
+    "Cut",
     "Engine",
     "Grasp",
     "JointDrive",

@@ -83,6 +83,23 @@ class Riding:
             v[self.node[self.points[gone]]] = share * v[first + k] + (v[self.node[self.points[gone]]] if k else 0.0)
         self._keep(~gone)
 
+    def mesh_places(self, mesh: str, world: int, x: np.ndarray) -> np.ndarray:
+        """Vertices of a mesh [m], grasps included, from node positions x (N, 3); float64 (n, 3)."""
+        info, e = self._mesh(mesh), self.base.embedding
+        start = info.points.start + world * self.base.points_per_world
+        ids = np.arange(start, start + info.points.stop - info.points.start)
+        node, count = self.node[ids], self.count[ids]
+        weights, places = e.point_weights.numpy()[ids], e.point_offset.numpy()[ids].copy()
+        held = np.isin(ids, self.points)
+        rows = {int(p): k for k, p in enumerate(self.points)}
+        chosen = np.array([rows[int(p)] for p in ids[held]], np.int64)
+        node[held] = self.base.body_node.numpy()[self.bodies[chosen]]
+        count[held], weights[held] = 4, self.weights[chosen]
+        for k in range(4):
+            rides = count > k
+            places[rides] = (places[rides] if k else 0.0) + weights[rides, k, None] * x[node[rides] + k]
+        return places
+
     @property
     def on_carrier(self) -> np.ndarray:
         """Rows whose body has no mass of its own: tape on a cluster, bool."""

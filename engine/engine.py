@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 from engine.adhesion.numbering import adopt_state, moving_points, renumber, whole_state
+from engine.cutting.cut import Cut, CutRecord, from_arrays, same_records, to_arrays
 from engine.edits import Grasp, Release, Riding
 from engine.options import Options
 from engine.reduce import carriers, reduce_model
@@ -17,6 +18,7 @@ from engine.signals import read_signals, touching_vertices
 from engine.stepper.embed import PointMap
 from engine.stepper.newton import Newton
 from engine.tape.cluster import RollCluster
+from engine.topology import check_apart, make_cut, replay_cuts, restore_topology, topology_of
 from engine.types import Control, Model, Signals, State, StepReport
 from engine.working import Working
 
@@ -31,19 +33,24 @@ class Engine:
     """
 
     def __init__(self, model: Model, options: Options | None = None, capture: bool = True):
-        self.model = model
         self.options = options or Options()
         self._capture = capture
+        self._uncut = model
+        self.report = StepReport()
+        self._start(model, [])
+        self._control = self._initial_control()
+        self._rebuild()
+
+    def _start(self, model: Model, cuts: list[CutRecord]) -> None:
+        """Everything at the model's initial state; `cuts` made it from the model without cuts. Rebuild next."""
+        self.model, self.cuts = model, cuts
         self._riding = Riding(model)
         self.interfaces = tuple(make(model) for make in model.interfaces)
         self._driven = [b for b in model.bodies.values() if b.driven]
         self._driven_joints = [j for j in model.joints.values() if j.drive is not None]
         self.state = self._initial_state()
-        self._control = self._initial_control()
         self.rolls = {name: RollCluster(spec, model) for name, spec in model.rolls.items()}
-        self.report = StepReport()
         self._form_rolls(range(model.num_worlds))
-        self._rebuild()
 
     # stepping -------------------------------------------------------------------------------------------------------
     def step(self, control: Control | None = None, on_iteration: Callable[[], None] | None = None) -> StepReport:
@@ -93,25 +100,40 @@ class Engine:
         return [j.name for j in self._driven_joints]
 
     def apply(self, edits) -> None:
-        """Carry out `Grasp` and `Release` edits between steps; momentum of points and bodies is kept.
+        """Carry out `Grasp`, `Release` and `Cut` edits between steps; momentum of points and bodies is kept.
 
+        A cut changes the number of points and nodes: `model` is another one afterwards, with a larger
+        topology_version; meshes, bodies and joints keep their names, meshes their first vertices.
         Raises KeyError or ValueError naming what does not fit; nothing is changed then.
         """
-        before, x, v = self._riding.state(), self.state.x.numpy().copy(), self.state.v.numpy().copy()
+        kept, riders = topology_of(self), self._riding.state()
+        x, v, cut = self.state.x.numpy().copy(), self.state.v.numpy().copy(), False
         try:
             for edit in edits:
                 if isinstance(edit, Grasp):
                     self._riding.grasp(edit, x, v)
                 elif isinstance(edit, Release):
                     self._riding.release(edit, x, v)
+                elif isinstance(edit, Cut):
+                    x, v = make_cut(self, edit, x, v)
+                    cut = True
                 else:
-                    raise ValueError(f"cannot apply {edit!r}; legal edits: Grasp, Release")
+                    raise ValueError(f"cannot apply {edit!r}; legal edits: Grasp, Release, Cut")
+            if cut:
+                self.state.x.assign(x)
+                self.state.v.assign(v)
+                self._rebuild()
+                check_apart(self)
         except (KeyError, ValueError):
-            self._riding.restore(before)
+            restore_topology(self, kept)
+            self._riding.restore(riders)
+            if cut:
+                self._rebuild()
             raise
-        self.state.x.assign(x)
-        self.state.v.assign(v)
-        self._rebuild()
+        if not cut:
+            self.state.x.assign(x)
+            self.state.v.assign(v)
+            self._rebuild()
 
     def grasped(self, world: int = 0) -> dict[str, np.ndarray]:
         """Vertices held by `Grasp` edits, by mesh, local ids; wound tape on its cluster is not held."""
@@ -130,7 +152,13 @@ class Engine:
         return touching_vertices(self, meshes, world)
 
     def reset(self, world: int | None = None) -> None:
-        """Back to the model's initial state, all worlds or one."""
+        """Back to the model's initial state, all worlds or one. Cuts are undone when all worlds are reset; one world of
+        a batch alone keeps them, its sheets lie cut where they started."""
+        if world is None and self.cuts:
+            self._start(self._uncut, [])
+            self._control = self._initial_control()
+            self._rebuild()
+            return
         edited = self._riding.clear(world)
         for interface in self.interfaces:
             renumber(interface, None)
@@ -188,6 +216,7 @@ class Engine:
         arrays["control_body_transform"] = self._control.body_transform.copy()
         arrays["control_joint_target"] = self._control.joint_target.copy()
         arrays.update(self._riding.state())
+        arrays.update(to_arrays(self.cuts, self.model.meshes))
         for interface in self.interfaces:
             arrays.update({f"{interface.name}_{k}": v for k, v in whole_state(interface).items()})
         for name, roll in self.rolls.items():
@@ -195,9 +224,27 @@ class Engine:
         return arrays
 
     def set_state(self, arrays: dict[str, np.ndarray]) -> None:
-        """Restore `get_state`. Raises ValueError naming the array that does not fit this model."""
+        """Restore `get_state`; cuts that the state has are made, others undone. Raises ValueError naming the array that
+        does not fit this model; the state before is kept then."""
+        kept, riders = topology_of(self), self._riding.state()
+        records = from_arrays(arrays, self.model.meshes)
+        recut_needed = not same_records(records, self.cuts)
+        try:
+            if recut_needed:
+                replay_cuts(self, records)
+            self._take_state(arrays, recut_needed)
+        except ValueError:
+            restore_topology(self, kept)
+            if recut_needed:
+                self._riding.restore(riders)
+                self._rebuild()
+            raise
+
+    def _take_state(self, arrays: dict[str, np.ndarray], rebuild: bool) -> None:
         expected = self.get_state()
         for name, current in expected.items():
+            if name.startswith("cut_"):
+                continue
             if name not in arrays:
                 raise ValueError(f"state lacks the array '{name}'; it needs {', '.join(expected)}")
             if not name.startswith("grasp_") and np.shape(arrays[name]) != current.shape:
@@ -217,17 +264,17 @@ class Engine:
         self.state.time[:] = arrays["time"]
         self._control.body_transform[:] = arrays["control_body_transform"]
         self._control.joint_target[:] = arrays["control_joint_target"]
-        if changed or self._working is not None:
+        if changed or rebuild or self._working is not None:
             self._rebuild()
         self._refresh_points()
 
     def save(self, path) -> None:
         """Write the state with version and model fingerprint; `load` resumes bit for bit on the same device."""
-        save_state(path, self.get_state(), model_fingerprint(self._riding.base), self.options)
+        save_state(path, self.get_state(), model_fingerprint(self._uncut), self.options)
 
     def load(self, path) -> None:
         """Restore `save`. Raises ValueError when the file is of another model or a later version."""
-        self.set_state(load_state(path, model_fingerprint(self._riding.base)))
+        self.set_state(load_state(path, model_fingerprint(self._uncut)))
 
     # private --------------------------------------------------------------------------------------------------------
     def _initial_state(self) -> State:

@@ -48,6 +48,8 @@ class CollisionGeometry:
     surface_local: wp.array  # id within its world, int
     ignored: wp.array2d  # 1 where two local surfaces never touch (layers, joints), int8 (S, S)
     surfaces_per_world: int
+    point_seam: wp.array | None = None  # equal for points that were one before a cut, int (P,); None = no cuts
+    surface_lip: wp.array | None = None  # dhat between the lips of a cut, where thickness counts nothing [m], float64
 
 
 @dataclass
@@ -64,6 +66,7 @@ class MeshInfo:
     contact: object = None
     material: object = None
     visual: object = None  # passed through from the builder, e.g. another mesh to draw
+    cut: object = None  # engine.builder.parts.CutShell once it has been cut
 
 
 @dataclass
@@ -127,6 +130,7 @@ class Model:
     point_measured: wp.array | None = None  # 1 for mesh vertices, 0 for handles of bodies and joints; None = by meshes
     node_unused: wp.array | None = None  # 1 while no point rides on a node (its vertex is grasped), int (N,); None = 0
     warnings: tuple[str, ...] = ()  # what the start checks found suspicious
+    source: object = None  # engine.builder.recut.Source: what it was built from, for edits of a mesh
 
     @property
     def num_nodes(self) -> int:

@@ -190,8 +190,9 @@ def mute_kernel(
                 t = h.triangle[slot]
                 own = surface_half_thickness[s.point_surface[p[0]]] + surface_half_thickness[s.point_surface[p[1]]]
                 if t[0] == p[1] and t[1] == p[2] and t[2] == p[3]:
-                    own = MUTED_SEPARATION
-                c.min_separation[i] = own
+                    c.min_separation[i] = MUTED_SEPARATION
+                elif c.min_separation[i] == MUTED_SEPARATION:
+                    c.min_separation[i] = own
         i += stride
 
 

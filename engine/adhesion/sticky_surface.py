@@ -111,10 +111,16 @@ def _mesh_rows(info, triangle_side: np.ndarray) -> dict:
     both = np.zeros(n, bool)
     both[triangles[triangle_side[sticky] == 2].reshape(-1)] = True
     near = vertex_neighbours(triangles, n)
+    cells = total
+    if info.cut is not None:  # pieces keep the cell of the mesh before the cut: their history was made with it
+        cells = np.zeros(n)
+        np.add.at(cells, triangles.reshape(-1), np.repeat(info.cut.cell_area[sticky], 3))
+        area = info.cut.area[sticky]
+        total = np.bincount(triangles.reshape(-1), weights=np.repeat(area, 3), minlength=n)
     return {
         "points": points + first,
         "area": total[points] / 3.0,
-        "cell": np.sqrt(2.0 * total[points] / count[points]),
+        "cell": np.sqrt(2.0 * cells[points] / count[points]),
         "two_sided": both[points],
         "triangles": [wound[rows] + first for rows in owners],
         "neighbours": [np.sort(near[p].indices) + first for p in points],

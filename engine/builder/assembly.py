@@ -10,6 +10,7 @@ import warp as wp
 from engine.builder.adhesion import interface_makers
 from engine.builder.joints import add_joint_terms
 from engine.builder.layout import WorldLayout, lay_out_world
+from engine.builder.recut import Source
 from engine.builder.surfaces import WorldSurfaces, build_surfaces, ignored_table
 from engine.builder.terms import Term, TermCollector, add_body_terms, add_mesh_terms
 from engine.types import BodyInfo, CollisionGeometry, Embedding, JointInfo, MeshInfo, Model
@@ -63,6 +64,7 @@ def build_model(builder, num_worlds: int, device: str) -> Model:
         interfaces=interface_makers(builder.adhesion),
         rolls=dict(builder.rolls),
         warnings=tuple(builder.model_warnings),
+        source=Source(builder),
     )  # fmt: skip
 
 
@@ -128,6 +130,8 @@ def _collision(builder, parts, surfaces: WorldSurfaces, num_worlds: int, points:
         surface_friction_mu=_float(per_surface([c.friction_mu for c in contacts]), device),
         surface_self_collision=_int(per_surface([int(c.self_collision) for c in contacts]), device),
         surface_local=_int(per_surface(range(len(parts))), device),
+        point_seam=_int(ids(surfaces.point_seam), device),
+        surface_lip=_float(per_surface([0.5 * p.cut.kerf if p.cut else 0.0 for p in parts]), device),
         ignored=wp.array(ignored, dtype=wp.int8, device=device),
         surfaces_per_world=len(parts),
     )
@@ -137,7 +141,7 @@ def _mesh_infos(parts, layout: WorldLayout) -> dict[str, MeshInfo]:
     return {
         p.name: MeshInfo(
             p.name, p.kind, layout.mesh_points[p.name], p.triangles, p.tets, p.body, p.rest, p.contact, p.material,
-            p.visual,
+            p.visual, p.cut,
         )
         for p in parts
     }  # fmt: skip

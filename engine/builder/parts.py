@@ -9,6 +9,17 @@ import numpy as np
 from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
 
 
+@dataclass(frozen=True)
+class CutShell:
+    """What a shell that has been cut remembers. n vertices, t triangles."""
+
+    seam: np.ndarray  # equal for vertices that were one before a cut, int64 (n,)
+    area: np.ndarray  # retained rest area: a piece has its share of the triangle before [m2], float64 (t,)
+    cell_area: np.ndarray  # rest area of the triangle of the uncut mesh in which each lies [m2], float64 (t,)
+    kerf: float  # distance of the lips of a fresh cut [m]
+    vertices: int  # of the uncut mesh; they keep their ids
+
+
 @dataclass
 class MeshPart:
     """A named mesh of any kind. n vertices, t surface triangles."""
@@ -27,6 +38,7 @@ class MeshPart:
     body: int = -1  # index of its body for kind "body"
     carrier: np.ndarray | None = None  # body that carries each vertex by `attach`, -1 none, int (n,)
     visual: object = None  # passed through
+    cut: CutShell | None = None  # once it has been cut
 
 
 @dataclass

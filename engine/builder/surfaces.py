@@ -22,6 +22,7 @@ class WorldSurfaces:
     edge_area: np.ndarray
     edge_rest_length: np.ndarray
     point_surface: np.ndarray
+    point_seam: np.ndarray
 
     @property
     def vertices(self) -> np.ndarray:
@@ -32,6 +33,7 @@ def build_surfaces(parts: list[MeshPart], layout: WorldLayout) -> WorldSurfaces:
     """Edges, triangles, areas and owners; rest lengths and areas come from the rest shape."""
     points = layout.num_points
     vertex_area, point_surface = np.zeros(points), np.full(points, -1)
+    point_seam = np.arange(points)
     edges, triangles, edge_area, edge_length = [], [], [], []
     for surface, part in enumerate(parts):
         where = layout.mesh_points[part.name]
@@ -43,9 +45,11 @@ def build_surfaces(parts: list[MeshPart], layout: WorldLayout) -> WorldSurfaces:
         edge_area.append(edge_areas(part.rest, part.triangles, table.triangle_edges, len(table.edges)))
         vertex_area[where] = vertex_areas(part.rest, part.triangles)
         point_surface[np.unique(part.triangles) + where.start] = surface
+        if part.cut is not None:
+            point_seam[where] = part.cut.seam + where.start
     return WorldSurfaces(
         np.concatenate(edges), np.concatenate(triangles), vertex_area,
-        np.concatenate(edge_area), np.concatenate(edge_length), point_surface,
+        np.concatenate(edge_area), np.concatenate(edge_length), point_surface, point_seam,
     )  # fmt: skip
 
 

@@ -21,6 +21,19 @@ class SurfaceTable:
     half_thickness: wp.array(dtype=wp.float64)  # [m]
     kappa: wp.array(dtype=wp.float64)  # [Pa]
     friction_mu: wp.array(dtype=wp.float64)  # [-]
+    lip: wp.array(dtype=wp.float64)  # dhat between lips of a cut [m]
+
+
+@wp.func
+def across_a_cut(kind: int, p: wp.vec4i, seam: wp.array(dtype=int)) -> bool:
+    """Whether the two elements met in a point before a cut. They share no point now, or they were no candidates."""
+    split = 1 + kind
+    met = bool(False)
+    for i in range(split):
+        for j in range(split, 4):
+            if seam[p[i]] == seam[p[j]]:
+                met = True
+    return met
 
 
 @wp.struct
@@ -103,6 +116,7 @@ def fill_kernel(
     edge_rest_length: wp.array(dtype=wp.float64),
     point_surface: wp.array(dtype=int),
     point_world: wp.array(dtype=int),
+    point_seam: wp.array(dtype=int),
     surfaces: SurfaceTable,
     # Out:
     out: CandidateArrays,
@@ -136,8 +150,12 @@ def fill_kernel(
         dhat = wp.min(surfaces.dhat[a], surfaces.dhat[b])
         out.points[k] = stencil
         out.world[k] = point_world[stencil[0]]
-        out.dhat[k] = dhat
         out.min_separation[k] = surfaces.half_thickness[a] + surfaces.half_thickness[b]
+        if a == b and across_a_cut(out.kind[k], stencil, point_seam):
+            # lips of a cut start a hair apart: they touch as thin sheets do, see docs/physics/cutting.md
+            dhat = wp.min(dhat, surfaces.lip[a])
+            out.min_separation[k] = wp.float64(0.0)
+        out.dhat[k] = dhat
         out.stiffness[k] = wp.min(surfaces.kappa[a], surfaces.kappa[b]) * area * dhat
         out.friction_mu[k] = wp.sqrt(surfaces.friction_mu[a] * surfaces.friction_mu[b])
         out.mollifier_eps[k] = eps

@@ -63,7 +63,8 @@ class RollCluster:
         if info is None:
             raise KeyError(f"roll: no mesh '{spec.mesh}'; available: {', '.join(model.meshes)}")
         size = info.points.stop - info.points.start
-        if size != spec.rows * spec.columns:
+        whole = size if info.cut is None else info.cut.vertices  # points that cuts have made come after the rows
+        if whole != spec.rows * spec.columns:
             raise ValueError(
                 f"roll: mesh '{spec.mesh}' has {size} points; {spec.rows} rows of {spec.columns} need "
                 f"{spec.rows * spec.columns}"
@@ -118,9 +119,27 @@ class RollCluster:
     def regions(self, world: int = 0) -> np.ndarray:
         """0 cluster, 1 collar, 2 free by vertex of the strip, int (rows * columns,): for colours and tests."""
         row = np.arange(self.spec.rows).repeat(self.spec.columns)
+        if self.place.shape[1] > len(row):  # a point made by a cut goes by its neighbours' rows, the outermost counts
+            row = np.concatenate([row, self._cut_rows(row)])
         front = int(self.front[world])
         collar = self.spec.collar_rows if front > 0 else 0
         return np.where(row < front, 0, np.where(row < front + collar, 1, 2))
+
+    def _cut_rows(self, row: np.ndarray) -> np.ndarray:
+        """Rows of the points behind the original ones, int."""
+        triangles = self.model.meshes[self.spec.mesh].triangles
+        whole, size = len(row), self.place.shape[1]
+        found = np.full(size, -1)
+        found[:whole] = row
+        while (found < 0).any():
+            best = np.where((found[triangles] < 0).all(axis=1), -1, found[triangles].max(axis=1))
+            spread = found.copy()
+            np.maximum.at(spread, triangles.reshape(-1), np.repeat(best, 3))
+            if (spread[whole:] == found[whole:]).all():
+                found[found < 0] = self.spec.rows - 1
+                break
+            found[whole:] = np.where(found[whole:] < 0, spread[whole:], found[whole:])
+        return found[whole:]
 
     def get_state(self) -> dict[str, np.ndarray]:
         return {"front": self.front.copy(), "place": self.place.copy()}

@@ -1,0 +1,110 @@
+"""A model whose shell has been cut: the builder's parts, kept with the model, are cut and the model is built anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.builder.parts import CutShell, MeshPart
+from engine.cutting.cut import CutRecord, mean_edge
+from engine.cutting.path import plan_paths
+from engine.cutting.planar import rest_plane
+from engine.cutting.surgery import Surgery, operate
+from engine.mesh.rest import triangle_areas
+from engine.types import Model
+
+LARGEST_KERF = 1e-5  # [m]
+KERF_SHARE = 3e-3  # of the mean edge, for finer meshes
+
+
+class Source:
+    """What a model was built from, safe from later calls on its builder; has what `build_model` reads."""
+
+    def __init__(self, builder):
+        self.gravity = builder.gravity
+        self.parts = {name: replace(part) for name, part in builder.parts.items()}
+        self.bodies, self.joints, self.rolls = dict(builder.bodies), dict(builder.joints), dict(builder.rolls)
+        self.ignored_meshes, self.ignored_layers = set(builder.ignored_meshes), set(builder.ignored_layers)
+        self.adhesion, self.model_warnings = list(builder.adhesion), list(builder.model_warnings)
+        for part in self.parts.values():
+            part.carrier = None if part.carrier is None else part.carrier.copy()
+
+
+def plan(model: Model, record: CutRecord) -> list:
+    """Paths of a cut on the model as it is now (engine.cutting.path). Raises ValueError when there is none."""
+    part = _source(model).parts[record.mesh]
+    points = rest_plane(record.mesh, part.rest, part.triangles).flatten(part.rest)
+    clearance = 2.0 * part.contact.half_thickness + part.contact.dhat
+    paths = [path for line in record.lines for path in plan_paths(points, part.triangles, line, clearance)]
+    if not paths:
+        line = record.lines[0]
+        raise ValueError(
+            f"the cut from {line[0].tolist()} to {line[-1].tolist()} m in the rest plane does not cross mesh "
+            f"'{record.mesh}', or is shorter than a cell (mean edge {mean_edge(part.rest, part.triangles):.3g} m)"
+        )
+    return paths
+
+
+def surgery_of(model: Model, record: CutRecord) -> Surgery:
+    """What the cut does to the mesh. Raises ValueError when nothing would part."""
+    paths, part = plan(model, record), _source(model).parts[record.mesh]
+    points = rest_plane(record.mesh, part.rest, part.triangles).flatten(part.rest)
+    seam = np.arange(len(points)) if part.cut is None else part.cut.seam
+    surgery = operate(points, part.triangles, seam, paths, _kerf(part))
+    if not surgery.doubled:
+        raise ValueError(
+            f"the cut in mesh '{record.mesh}' runs along one edge inside the sheet, where nothing can part; make it "
+            f"longer than two cells (mean edge {mean_edge(part.rest, part.triangles):.3g} m)"
+        )
+    return surgery
+
+
+def recut(model: Model, record: CutRecord, surgery: Surgery) -> Model:
+    """The model with one mesh cut; worlds, device and names are kept, topology_version grows."""
+    from engine.builder.assembly import build_model  # here: assembly makes Sources
+
+    source = Source(_source(model))
+    source.parts[record.mesh] = _cut_part(source.parts[record.mesh], surgery)
+    source.adhesion = [
+        replace(a, triangle_side=a.triangle_side[surgery.parent]) if a.mesh == record.mesh else a
+        for a in source.adhesion
+    ]
+    fresh = build_model(source, model.num_worlds, model.device)
+    fresh.topology_version = model.topology_version + 2  # an edit of riders adds one for the time it lasts
+    return fresh
+
+
+def _source(model: Model) -> Source:
+    if model.source is None:
+        raise ValueError("this model cannot be cut: it was not made by ModelBuilder.finalize")
+    return model.source
+
+
+def _kerf(part: MeshPart) -> float:
+    return (
+        part.cut.kerf if part.cut is not None else min(LARGEST_KERF, KERF_SHARE * mean_edge(part.rest, part.triangles))
+    )
+
+
+def _cut_part(part: MeshPart, s: Surgery) -> MeshPart:
+    area = triangle_areas(part.rest, part.triangles)
+    whole = part.cut or CutShell(np.arange(len(part.rest)), area, area, _kerf(part), len(part.rest))
+    pieces = triangle_areas(s.mixed(part.rest, material=True), s.triangles)
+    share = pieces / np.bincount(s.parent, weights=pieces)[s.parent]
+    cut = CutShell(s.seam, whole.area[s.parent] * share, whole.cell_area[s.parent], whole.kerf, whole.vertices)
+    mass = part.material.density * part.material.thickness * cut.area / 3.0
+    carrier = np.full(len(s.seam), -1)
+    for body in np.unique(part.carrier[part.carrier >= 0]):
+        carrier[s.parents_all(part.carrier == body)] = body
+    return replace(
+        part,
+        vertices=s.mixed(part.vertices),
+        rest=s.mixed(part.rest),
+        triangles=s.triangles,
+        velocity=s.mixed(part.velocity, material=True),
+        pinned=s.parents_all(part.pinned),
+        carrier=carrier,
+        point_mass=np.bincount(s.triangles.reshape(-1), weights=np.repeat(mass, 3), minlength=len(s.seam)),
+        cut=cut,
+    )
