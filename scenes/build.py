@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from engine.builder import ModelBuilder
+from engine.materials import ContactMaterial
+from engine.options import Options
+from engine.tape.asset import RollAsset
+from engine.tape.placing import core_name
 from scenes.build_gripper import add_gripper
+from scenes.build_roll import add_roll_of_tape
 from scenes.build_soft import add_pad, add_sheet, add_solid, add_strip
 from scenes.build_stiff import add_body, add_cardboard_box, add_static
 from scenes.config import SceneConfig
 from scenes.errors import SceneError
+from scenes.roll import Roll
 from scenes.scene import Pad, Scene, Tool, Visual
 from scenes.schema import Body, CardboardBox, Gripper, Sheet, Solid, Static, Strip
 from scenes.schema import Pad as PadEntity
@@ -26,19 +32,19 @@ class Draft:
     pads: list[Pad] = field(default_factory=list)
     visuals: dict[str, Visual] = field(default_factory=dict)
     motions: dict = field(default_factory=dict)
+    rolls: dict[str, RollAsset] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def show(self, mesh: str, entity) -> None:
-        """Record how a mesh of `entity` is drawn."""
+    def show(self, mesh: str, entity, contact: ContactMaterial | None = None) -> None:
+        """Record how a mesh of `entity` is drawn; contact: its own, when the entity does not say it."""
         look = entity.look
-        self.visuals[mesh] = Visual(
-            look.color, look.finish, look.transparency, look.smooth, look.show, entity.contact.half_thickness
-        )
+        half_thickness = (contact or entity.contact).half_thickness
+        self.visuals[mesh] = Visual(look.color, look.finish, look.transparency, look.smooth, look.show, half_thickness)
 
 
 # Bodies come before the soft things that ride on them.
 _STIFF = {Body: add_body, CardboardBox: add_cardboard_box, Static: add_static, Gripper: add_gripper}
-_SOFT = {Strip: add_strip, Sheet: add_sheet, Solid: add_solid, PadEntity: add_pad}
+_SOFT = {Strip: add_strip, Sheet: add_sheet, Solid: add_solid, PadEntity: add_pad, Roll: add_roll_of_tape}
 
 
 def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -> Scene:
@@ -58,6 +64,12 @@ def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -
             joint.place, draft.builder.add_joint, name, joint.kind, joint.parent, joint.child, joint.anchor, joint.axis,
             joint.lower, joint.upper, joint.drive,
         )  # fmt: skip
+    for sticking in file.adhesion:
+        partners = "all" if sticking.partners == ("all",) else sticking.partners
+        _at(
+            sticking.place, draft.builder.add_adhesion, sticking.mesh, sticking.side, partners, sticking.adhesive,
+            sticking.stuck,
+        )  # fmt: skip
     for pair in file.ignore:
         draft.builder.ignore_contact(*pair)
     for pair in file.ignore_layers:
@@ -66,7 +78,8 @@ def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -
         model = draft.builder.finalize(num_worlds=num_worlds, device=device)
     except ValueError as error:
         mesh = getattr(error, "mesh", "")  # of a start check; a gripper's meshes are called NAME.part
-        entity = file.entities.get(mesh.split(".")[0])
+        owners = {core_name(name): name for name in draft.rolls}
+        entity = file.entities.get(owners.get(mesh, mesh.split(".")[0]))
         raise SceneError(str(error), entity.place if entity else file.place) from error
     camera = file.camera
     return Scene(
@@ -74,7 +87,7 @@ def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -
         description=config.description,
         config=config,
         model=model,
-        options=file.options,
+        options=_options(file.options, draft.rolls),
         tools=draft.tools,
         pads=draft.pads,
         camera=(camera.eye, camera.target, camera.up),
@@ -84,8 +97,16 @@ def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -
         steps=list(file.task.steps),
         hints=list(file.task.hints),
         motions=draft.motions,
+        rolls=draft.rolls,
         notes=draft.notes + list(draft.builder.model_warnings),
     )
+
+
+def _options(options: Options, rolls: dict[str, RollAsset]) -> Options:
+    """With a candidate slack that suits wound layers, unless the scene chose its own."""
+    if not rolls or options.candidate_slack > 0.0:
+        return options
+    return replace(options, candidate_slack=min(asset.spec.candidate_slack for asset in rolls.values()))
 
 
 def _at(place, function, *args, **kwargs):

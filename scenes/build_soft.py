@@ -41,7 +41,7 @@ def add_solid(draft, name: str, solid: Solid) -> None:
         name, transform_points(pose, vertices), tets, material=solid.material, contact=solid.contact,
         pinned=_pinned(name, solid, vertices), velocity=solid.velocity,
     )  # fmt: skip
-    _attach(draft, name, solid, vertices)
+    attach_regions(draft, name, solid, vertices)
     draft.show(name, solid)
 
 
@@ -75,7 +75,7 @@ def _add_shell(draft, name: str, shell: Strip | Sheet, vertices: np.ndarray, tri
         name, transform_points(pose, vertices), triangles, material=shell.material, contact=shell.contact,
         rest_vertices=vertices, pinned=_pinned(name, shell, vertices), velocity=shell.velocity,
     )  # fmt: skip
-    _attach(draft, name, shell, vertices)
+    attach_regions(draft, name, shell, vertices)
     draft.show(name, shell)
 
 
@@ -95,7 +95,8 @@ def _pinned(name: str, entity, vertices: np.ndarray) -> np.ndarray | None:
     return np.unique(np.concatenate([vertices_in(r, vertices, f"{name}.pinned") for r in entity.pinned]))
 
 
-def _attach(draft, name: str, entity, vertices: np.ndarray) -> None:
+def attach_regions(draft, name: str, entity, vertices: np.ndarray) -> None:
+    """Let the vertices in the regions of `attach` ride. vertices (n, 3): in the frame of the regions [m]."""
     for region in entity.attach:
         draft.builder.attach(name, vertices_in(region, vertices, f"{name}.attach"), region.body, region.ignore_contact)
 

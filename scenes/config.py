@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.tape.placing import core_name
 from scenes.errors import Place, SceneError, did_you_mean, legal_list
 from scenes.overrides import apply_override
 from scenes.reading import ROOT, plain
+from scenes.roll import Roll
 from scenes.schema import SCENE, Body, CardboardBox, Gripper, Motion, Pad, SceneFile, Sheet, Solid, Strip
 from scenes.yaml_tree import Tree, read_tree
 
 _SECTIONS = tuple(SCENE.fields())
-_ATTACHABLE = Strip | Sheet | Solid
+_ATTACHABLE = Strip | Sheet | Solid | Roll
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ def body_names(file: SceneFile) -> tuple[str, ...]:
             names.append(name)
         elif isinstance(entity, Gripper):
             names += [f"{name}.palm", f"{name}.left", f"{name}.right"]
+        elif isinstance(entity, Roll):
+            names.append(core_name(name))
     return tuple(names)
 
 
@@ -117,6 +121,8 @@ def _check_references(file: SceneFile) -> None:
             raise SceneError(f"entities.{name} needs either 'size' (a box) or 'mesh' (a file)", entity.place)
         if isinstance(entity, Body):
             _check_body(name, entity)
+        if isinstance(entity, Roll):
+            _check_roll(name, entity, bodies)
         if isinstance(entity, Strip) and (entity.cells_along or 0) % 2:
             message = f"entities.{name}.cells_along is {entity.cells_along}; it must be even"
             raise SceneError(message, entity.at("cells_along"))
@@ -129,6 +135,12 @@ def _check_references(file: SceneFile) -> None:
     for pair in file.ignore:
         for mesh in pair:
             _known(mesh, meshes, "ignore", "mesh", file.at("ignore"))
+    for k, sticking in enumerate(file.adhesion):
+        _known(sticking.mesh, meshes, f"adhesion[{k}].mesh", "mesh", sticking.at("mesh"))
+        if not sticking.partners:
+            raise SceneError(f"adhesion[{k}].partners is empty; name meshes, or [all]", sticking.at("partners"))
+        for partner in sticking.partners if sticking.partners != ("all",) else ():
+            _known(partner, meshes, f"adhesion[{k}].partners", "mesh", sticking.at("partners"))
 
 
 def _check_body(name: str, body: Body) -> None:
@@ -139,6 +151,16 @@ def _check_body(name: str, body: Body) -> None:
             raise SceneError(f"entities.{name} has '{key}' but is not driven; write driven: true", body.at(key))
     if body.motion is not None:
         _check_motion(f"entities.{name}.motion", body.motion)
+
+
+def _check_roll(name: str, roll: Roll, bodies: tuple[str, ...]) -> None:
+    if roll.axle_body is not None:
+        _known(roll.axle_body, bodies, f"entities.{name}.axle_body", "body", roll.at("axle_body"))
+        if roll.axle != "bearing":
+            raise SceneError(f"entities.{name} has 'axle_body' but axle is {roll.axle}; write axle: bearing",
+                             roll.at("axle_body"))  # fmt: skip
+    if roll.preset is None and roll.asset is None and roll.width is None:
+        raise SceneError(f"entities.{name} needs 'preset', 'asset' or at least 'width'", roll.place)
 
 
 def _check_motion(name: str, motion: Motion) -> None:

@@ -333,21 +333,28 @@ class Table(Spec):
 
 @dataclasses.dataclass(frozen=True)
 class Variant(Spec):
-    """A mapping whose key `type` chooses the table."""
+    """A mapping in which the value of `key` chooses the table; `default` is chosen when it is left out."""
 
     tables: Mapping[str, Table]
     title: str
+    key: str = "type"
+    default: str | None = None
 
     def read(self, tree: Tree, name: str) -> Any:
         if not isinstance(tree.value, dict):
-            raise SceneError(f"{name} is {tree.kind}; it must be a mapping with the key 'type'", tree.place)
-        if "type" not in tree.value:
-            raise SceneError(f"{name} lacks 'type'; legal values: {legal_list(self.tables)}", tree.place)
-        chosen = Choice(tuple(self.tables)).read(tree.value["type"], dotted(name, "type"))
-        return self.tables[chosen].read(tree, name, skip=("type",))
+            raise SceneError(f"{name} is {tree.kind}; it must be a mapping with the key '{self.key}'", tree.place)
+        if self.key in tree.value:
+            chosen = Choice(tuple(self.tables)).read(tree.value[self.key], dotted(name, self.key))
+        elif self.default is not None:
+            chosen = self.default
+        else:
+            raise SceneError(f"{name} lacks '{self.key}'; legal values: {legal_list(self.tables)}", tree.place)
+        return self.tables[chosen].read(tree, name, skip=(self.key,))
 
     def describe(self) -> str:
-        return f"a mapping: see {self.title}; `type` is {' or '.join(f'`{t}`' for t in self.tables)}"
+        words = " or ".join(f"`{t}`" for t in self.tables)
+        default = f" (default {self.default})" if self.default else ""
+        return f"a mapping: see {self.title}; `{self.key}` is {words}{default}"
 
 
 def plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+from scenes.adhesion import ADHESIVE_TABLES
 from scenes.reading import Flag, ListOf, MapOf, OrNone, Quantity, Spec, Table, Variant, Vector
 from scenes.schema import ENTITY_TABLES, SCENE
 from scenes.tables import SURFACE_TABLES
@@ -46,7 +47,27 @@ entities:
 
 World: metres, z up, right-handed. An entity's own frame is placed by `position` and `rotation` (about the world's x,
 then y, then z). Strips and sheets lie in their x-y plane; boxes, cylinders and spheres are centred; a cardboard box
-stands on its origin; a gripper's origin lies between its finger tips, fingers point along its -z and close along x.
+stands on its origin; a gripper's origin lies between its finger tips, fingers point along its -z and close along x; a
+roll's origin is the middle of its core (or, with `origin: tip`, of its free end), its axis is y and its free end leaves
+the top along +x, adhesive below.
+
+## Tape
+
+```yaml
+entities:
+  roll:
+    type: roll
+    preset: cloth_19mm            # turns, free_length, width, .. replace single numbers
+    turns: 8
+    model: Coh-R                  # Coh-F, Coh-R, Bond-F, Bond-R
+    adhesive: {law: front, work: 100 J/m2}
+    attach: [{side: +x, body: hand}]
+adhesion:                         # everything else that sticks
+  - {mesh: roll, partners: [box], adhesive: {law: front, work: 263 J/m2}}
+```
+
+A roll sticks to itself and its core without being asked. `adhesion` adds what else the sticky side meets; a mesh has
+one sticky side. With rolls, `options.candidate_slack: 0` is a quarter of the tape's dhat.
 
 ## Meshes from files
 
@@ -69,8 +90,12 @@ def reference() -> str:
     parts.append("## Shapes\n\nSurfaces of bodies and statics; `type` is one of these.\n\n")
     for name, table in SURFACE_TABLES.items():
         parts += [f"### `type: {name}` (shape)\n\n", *_table(table)]
+    parts.append("## Adhesives\n\nHow two surfaces stick; `law` is one of these. Figures: docs/physics.\n\n")
+    for name, table in ADHESIVE_TABLES.items():
+        parts += [f"### `law: {name}`\n\n", *_table(table)]
     parts.append("## Further tables\n\n")
-    done = {SCENE.title, *(t.title for t in (*ENTITY_TABLES.values(), *SURFACE_TABLES.values()))}
+    listed = (*ENTITY_TABLES.values(), *SURFACE_TABLES.values(), *ADHESIVE_TABLES.values())
+    done = {SCENE.title, *(t.title for t in listed)}
     for table in _nested(SCENE):
         if table.title not in done:
             done.add(table.title)
@@ -97,6 +122,8 @@ def _default(value, spec: Spec) -> str:
         return "required"
     if value is None:
         return "none"
+    if isinstance(spec, Variant) and hasattr(value, spec.key):
+        return f"{spec.key} {getattr(value, spec.key)}"
     if isinstance(spec, Table | MapOf) and (isinstance(value, dict) or dataclasses.is_dataclass(value)):
         changed = spec.defaults if isinstance(spec, Table) else {}
         listed = ", ".join(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scenes.errors import SceneError
-from scenes.schema import Region
+from scenes.placed import Region
 
 SIDE_SHARE = 1e-6  # [-] vertices within this share of the extent belong to a side
 

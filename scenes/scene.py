@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.options import Options
+from engine.tape.asset import RollAsset
 from engine.types import Model
 from scenes.config import SceneConfig
 from scenes.motion import pose_at
@@ -63,7 +64,8 @@ class Pad:
 @dataclass
 class Scene:
     """Everything build_scene makes. camera: (eye, target, up) [m]; bookmarks: name -> (eye, target); motions: driven
-    body -> (Motion, (4, 4) start pose); notes: guesses and repairs that the user should see."""
+    body -> (Motion, (4, 4) start pose); rolls: name of a roll's strip -> its asset;
+    notes: guesses and repairs that the user should see."""
 
     name: str
     description: str
@@ -79,6 +81,7 @@ class Scene:
     steps: list[str]
     hints: list[str]
     motions: dict[str, tuple[Motion, np.ndarray]] = field(default_factory=dict)
+    rolls: dict[str, RollAsset] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property

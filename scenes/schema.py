@@ -7,6 +7,8 @@ from pathlib import Path
 
 from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
 from engine.options import Options
+from scenes.adhesion import STICKING
+from scenes.placed import ATTACH, REGION, REGIONS, Placed
 from scenes.reading import (
     Choice,
     FileName,
@@ -23,8 +25,8 @@ from scenes.reading import (
     Vector,
     setting,
 )
+from scenes.roll import ROLL
 from scenes.tables import (
-    ANGLES,
     DRIVE,
     MOTION,
     NAME,
@@ -43,40 +45,6 @@ from scenes.tables import (
 )
 
 CELLS = Vector(Integer(1, 500))
-REGIONS = ("-x", "+x", "-y", "+y", "-z", "+z")
-
-
-@dataclass(frozen=True)
-class Region(Record):
-    """Vertices of a mesh: those at one side, within an optional box. Both in the mesh's own frame."""
-
-    side: str | None = setting(OrNone(Choice(REGIONS)), "extreme vertices along an axis; none: all", None)
-    low: tuple | None = setting(OrNone(POINT), "lower corner of a box that they must lie in", None)
-    high: tuple | None = setting(OrNone(POINT), "upper corner of that box", None)
-
-
-REGION = Table(Region, title="region")
-
-
-@dataclass(frozen=True)
-class Attachment(Region):
-    """Vertices that ride on a body from the start."""
-
-    body: str = setting(NAME, "name of a body, or gripper.palm, gripper.left, gripper.right of a gripper")
-    ignore_contact: bool = setting(
-        Flag(), "mesh and body never touch; false needs a gap at the attached vertices", True
-    )
-
-
-ATTACH = ListOf(Table(Attachment, title="attach"))
-
-
-@dataclass(frozen=True)
-class Placed(Record):
-    """What all entities share."""
-
-    position: tuple = setting(POINT, "of its own origin in the world", (0.0, 0.0, 0.0))
-    rotation: tuple = setting(ANGLES, "about the world's x, then y, then z", (0.0, 0.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -230,6 +198,7 @@ ENTITY_TABLES = {
     "box": Table(CardboardBox, title="box"),
     "static": Table(Static, title="static"),
     "gripper": Table(Gripper, title="gripper"),
+    "roll": ROLL,
 }
 
 
@@ -285,6 +254,7 @@ class SceneFile(Record):
     options: Options = setting(OPTIONS, "of the time stepper", Options())
     entities: dict = setting(MapOf(Variant(ENTITY_TABLES, "entities")), "everything in the scene, by name")
     joints: dict = setting(MapOf(Table(Joint, title="joint")), "joints by name", factory=dict)
+    adhesion: tuple = setting(STICKING, "what sticks to what; rolls bring their own between layers and core", ())
     ignore: tuple = setting(ListOf(Vector(NAME, 2)), "pairs of meshes that never touch", ())
     ignore_layers: tuple = setting(ListOf(Vector(Integer(0, 31), 2)), "pairs of layers that never touch", ())
     camera: Camera = setting(Table(Camera, title="camera"), "camera", factory=Camera)

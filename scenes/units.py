@@ -19,6 +19,7 @@ UNITS: dict[str, dict[str, float]] = {
     "force": {"N": 1.0, "mN": 1e-3, "kN": 1e3},
     "pressure": {"Pa": 1.0, "kPa": 1e3, "MPa": 1e6, "GPa": 1e9, "N/mm2": 1e6},
     "density": {"kg/m3": 1.0, "g/cm3": 1e3},
+    "surface energy": {"J/m2": 1.0, "mJ/m2": 1e-3, "kJ/m2": 1e3},
     "inertia": {"kg m2": 1.0, "g mm2": 1e-9, "g cm2": 1e-7},
     "velocity": {"m/s": 1.0, "mm/s": 1e-3, "cm/s": 1e-2},
     "angular velocity": {"rad/s": 1.0, "deg/s": _PI_180},
@@ -26,6 +27,8 @@ UNITS: dict[str, dict[str, float]] = {
     "rate": {"1/s": 1.0, "Hz": 1.0},
     "stiffness": {"N/m": 1.0, "N/mm": 1e3, "kN/m": 1e3},
     "damping": {"N s/m": 1.0, "N s/mm": 1e3},
+    # C_n and C_t of the rcc law: by area, or by point in the paper's scaling
+    "cohesion stiffness": {"Pa/m or N": 1.0, "Pa/m": 1.0, "MPa/mm": 1e9, "N": 1.0},
     # of a joint: linear for prismatic ones, angular for revolute ones
     "joint position": {"m or rad": 1.0, "m": 1.0, "mm": 1e-3, "rad": 1.0, "deg": _PI_180},
     "joint stiffness": {"N/m or N m/rad": 1.0, "N/m": 1.0, "N/mm": 1e3, "N m/rad": 1.0},

@@ -38,7 +38,9 @@ def start(scene, mesh):
 def test_every_shipped_scene_builds(path):
     scene = build_scene(load_config(path))
     assert set(scene.visuals) == set(scene.model.meshes)
-    assert scene.notes == []
+    assert scene.notes == [] and set(scene.model.rolls) == {
+        n for n, r in scene.rolls.items() if f"{n}_cluster" in scene.model.bodies
+    }
     driven = [name for name, body in scene.model.bodies.items() if body.driven]
     if path.stem.startswith("stress_"):
         assert set(scene.motions) == set(driven) and not scene.tools

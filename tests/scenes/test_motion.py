@@ -7,8 +7,8 @@ import pytest
 
 from scenes.errors import SceneError
 from scenes.motion import pose_at, rigid_transform, rotation_matrix
+from scenes.placed import Region
 from scenes.regions import on_side, vertices_in
-from scenes.schema import Region
 from scenes.tables import Keyframe, Motion
 
 X, Y, Z = np.eye(3)
