@@ -150,6 +150,11 @@ class Newton:
             return
         self.stages.run("factor")
         self.stages.run("solve")
+        if not s.use_band and s.cg.scalars.broken.numpy().any() and s.worlds.exact.numpy().any():
+            s.worlds.exact.zero_()  # the exact Hessian was too indefinite even for its preconditioner
+            self.stages.run("linearise")
+            self.stages.run("factor")
+            self.stages.run("solve")
         if s.use_band and s.cg.scalars.broken.numpy().any():
             self.stages.run("solve plain")
             report.linear_solver = "pcg (band factor broke down)"

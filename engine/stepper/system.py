@@ -46,12 +46,14 @@ class System:
         self.step_size = wp.array([h], dtype=wp.float64, device=device)
         self.inputs = StepInputs(self.points, self.points_start, self.step_size)
         self.trial_inputs = StepInputs(self.points_trial, self.points_start, self.step_size)
+        self.worlds = worlds.make_worlds(w, device)
         for energy in model.energies:
+            if hasattr(energy, "share_exact"):
+                energy.share_exact(self.worlds.exact)
             if hasattr(energy, "set_extrapolation"):
                 energy.set_extrapolation(options.membrane_extrapolation)
         self.energies = [e for e in model.energies if e.num_elements > 0]
         self.map = PointMap(model)
-        self.worlds = worlds.make_worlds(w, device)
         self.num_worlds = w
         self.search_condition = wp.zeros(1, dtype=int, device=device)
         self.search_halvings = wp.zeros(1, dtype=int, device=device)
@@ -167,10 +169,10 @@ class System:
     def detect(self) -> None:
         if not self.has_contact:
             return
-        self.active_count.zero_()
-        self.worlds.min_gap.fill_(float("inf"))
         for term in self.interfaces:
             term.launch_mute(self.list)
+        self.active_count.zero_()
+        self.worlds.min_gap.fill_(float("inf"))
         wp.launch(
             narrow.detect_kernel,
             self.stride,
@@ -197,14 +199,25 @@ class System:
         """Take from the start guess what would press contacts together; see engine.contact.guess."""
         if not self.has_contact:
             return
+        self.list_near()
         wp.launch(
             guess.soften_kernel,
             self.stride,
-            [self.list, self.points, self.active, self.active_count] + [self.riders, self.stride],
+            [self.list, self.points, self.near, self.near_count, self.riders, self.stride],
             [self.points_dx, self.dx],
             device=self.device,
         )
         self.map.launch_displacements(self.dx, self.points_dx)
+
+    def list_near(self) -> None:
+        """Candidates that points_dx may bring together."""
+        self.near_count.zero_()
+        wp.launch(
+            narrow.near_kernel,
+            self.stride,
+            [self.list, self.gap, self.points_dx, self.stride, self.near, self.near_count],
+            device=self.device,
+        )
 
     def bound_step(self) -> None:
         """Safe share of points_dx by world: contact and inversion."""
@@ -213,13 +226,7 @@ class System:
             energy.launch_step_bound(self.inputs, self.points_dx, self.worlds.bound)
         if not self.has_contact:
             return
-        self.near_count.zero_()
-        wp.launch(
-            narrow.near_kernel,
-            self.stride,
-            [self.list, self.gap, self.points_dx, self.stride, self.near, self.near_count],
-            device=self.device,
-        )
+        self.list_near()
         wp.launch(
             narrow.step_bound_kernel,
             self.stride,
@@ -403,7 +410,7 @@ class System:
             worlds.converge_kernel,
             1,
             [w, self.tolerance, wp.float64(self.options.contact_tolerance), self.force_floor]
-            + [self.cg.scalars.broken, self.options.newton_max_iterations, self.remaining],
+            + [self.cg.scalars.broken, self.cg.scalars.truncated, int(not self.use_band), self.options.newton_max_iterations, self.remaining],
             device=self.device,
         )
 
