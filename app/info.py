@@ -15,7 +15,8 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
     """For `View.draw`.
 
     scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
-    (name -> (3,) [N] on the driven tool), pads (name, depth (h, w) [m], force [N]), coat_depth (mesh -> (k,) [m]).
+    (name -> (3,) [N] on the driven tool), pads (name, depth (h, w) [m], force [N]), coat_depth (mesh -> (k,) [m]),
+    tape (`app.tape.TapeReader.read`).
     """
     sample = frame.sample
     latency = None
@@ -34,7 +35,7 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
         "scene_name": loop.session.scene.name, "compute": loop.wiring.compute, "input": loop.operator.device.name,
         "latency_ms": latency, "slow": loop.slow, "teleop": loop.operator.about(frame.signals),
         "record": record_info(loop.wiring.recorder), "checkpoints": marks, "forces": forces, "pads": pads,
-        "coat_depth": loop._coats,
+        "coat_depth": loop._coats, "tape": loop._tape_now,
     }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from app.frame import Frame, Request
 from app.info import loop_info
 from app.operator import Operator, lost
 from app.session import Progress, Session, read_pads
+from app.tape import tape_reader
 from app.wishes import Wishes
 from devices.contract import Feedback
 
@@ -232,8 +233,10 @@ class FrameLoop(Wishes):
         now = self.wiring.clock()
         if stepped:
             if self._last_step_at is not None and now > self._last_step_at:
-                factor = self.session.dt / (now - self._last_step_at)
-                self.realtime = factor if self.realtime == 0.0 else 0.9 * self.realtime + 0.1 * factor
+                # the time a step takes is smoothed, not its inverse, which short steps between long ones would lift
+                seconds, dt = now - self._last_step_at, self.session.dt
+                smoothed = seconds if self.realtime == 0.0 else 0.9 * dt / self.realtime + 0.1 * seconds
+                self.realtime = dt / smoothed
             self._last_step_at = now
             self._points = points
         else:
@@ -246,6 +249,8 @@ class FrameLoop(Wishes):
             extra["tactile"], self._coats = read_pads(self.session, points)
             self._add_pad_forces(extra["tactile"])
             self._tactile = extra["tactile"]
+        if stepped and self._tape is not None:
+            self._tape_now = extra["tape"] = self._tape.read()
         self._note_blocked()
         recorder = self.wiring.recorder
         if recorder is not None:
@@ -351,6 +356,8 @@ class FrameLoop(Wishes):
         self._signals = self._report = None
         self._coats: dict[str, np.ndarray] = {}
         self._tactile: dict[str, dict] = {}
+        self._tape = tape_reader(session)
+        self._tape_now: dict[str, Any] = {}
         self._undo.clear()
         self.operator.settle(session.scene, engine)
         self.checkpoints = Checkpoints(engine.get_state, getattr(engine, "save", None), self.wiring.checkpoint_folder)

@@ -35,7 +35,7 @@ def replay_episode(path: Path, by_inputs: bool, scene: str | None, compute: str 
     with Episode(path) as episode:
         where, sentence = choose_compute(compute or str(_versions_of(episode).get("compute", "")) or None)
         if by_inputs or not has_display():
-            console.print(escape(sentence))
+            console.print(escape(sentence), soft_wrap=True)
             if not by_inputs:
                 console.print("no display was found: replaying by inputs, without a window")
             session = load_session(*_scene_of(episode, scene), where, TerminalBar(console, None).loading)

@@ -50,10 +50,12 @@ def start_run(options: RunOptions, console: Console) -> int:
     _end_on_terminate()
     load_config(options.scene, list(options.overrides))  # a slip is told before a window opens
     compute, sentence = choose_compute(options.compute)
-    console.print(escape(sentence))
+    console.print(escape(sentence), soft_wrap=True)
     if not options.headless:
         if not has_display():
-            console.print("no display was found (DISPLAY and WAYLAND_DISPLAY are empty): running without a window")
+            console.print(
+                "no display was found (DISPLAY and WAYLAND_DISPLAY are empty): running without a window", soft_wrap=True
+            )
         else:
             try:
                 return _with_window(options, compute, console)

@@ -81,6 +81,9 @@ class Wishes:
         self.operator.hold_until_rest()
         self._points = self.session.engine.positions()
         self._signals = self._report = None
+        self._tape_now = {}
+        if self._tape is not None:
+            self._tape.reset()
         self._stalls = 0
         if self.wiring.recorder is not None:
             self.wiring.recorder.restart_point(what)

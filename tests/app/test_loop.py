@@ -250,3 +250,20 @@ def test_a_tool_that_is_not_driven_is_refused():
     scene.model.bodies["palm"] = dataclasses.replace(scene.model.bodies["palm"], driven=False)
     with pytest.raises(ValueError, match="tool 'gripper' moves 'palm', which is not driven"):
         FrameLoop(Session("f", (), "cpu", scene, FakeEngine(scene)), Operator(FakeDevice()), FakeView(), Wiring())
+
+
+def test_the_real_time_factor_is_that_of_the_whole_time():
+    """Steps of 0.1 s and 0.01 s in turn: 0.055 s each on average, whatever the mean of their factors is."""
+    clock = Ticking()
+    loop = make_loop(wiring=Wiring(pacing=False, clock=clock))
+    for index in range(400):
+        clock.now += 0.1 if index % 2 else 0.01
+        loop.frame_once()
+    assert loop.realtime == pytest.approx(DT / 0.055, rel=0.1)
+
+
+class Ticking:
+    now = 1.0
+
+    def __call__(self) -> float:
+        return self.now

@@ -1,0 +1,134 @@
+"""What is told of tape beside positions: regions, damage, and the numbers of the tape panel.
+
+Recorded with the frame as `extra["tape"]`: one entry a roll (`front`, `payout`, `turned`, `tension`), and of every mesh
+with a sticky side how far each point has come off.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.adhesion.numbering import whole_state
+from engine.tape.placing import core_name
+
+CLUSTER, COLLAR, FREE = 0, 1, 2  # regions of a roll's strip, as engine.tape.cluster.RollCluster.regions
+TENSION_ROWS = 12  # rows of the free end, its own end left out, over which tension is averaged
+
+
+def tape_reader(session) -> TapeReader | None:
+    """For a scene with something sticky, else None."""
+    if not getattr(session.engine, "interfaces", ()):
+        return None
+    return TapeReader(session.engine, getattr(session.scene, "rolls", {}) or {})
+
+
+class TapeReader:
+    """Reads one engine. `rolls`: name of a roll's strip -> its asset (`Scene.rolls`)."""
+
+    def __init__(self, engine, rolls: dict[str, Any]):
+        self.engine, self.rolls = engine, rolls
+        self._angle: dict[str, float] = {}
+        self._turned = dict.fromkeys(rolls, 0.0)
+
+    def reset(self) -> None:
+        """After a jump of the state: turns are counted from here."""
+        self._angle.clear()
+        self._turned = dict.fromkeys(self.rolls, 0.0)
+
+    def read(self) -> dict[str, Any]:
+        """For `Frame.extra["tape"]`: {"rolls": {name: numbers}, "damage": {mesh: (n,) float32}}."""
+        return {"rolls": {name: self._roll(name) for name in self.rolls}, "damage": self.damage()}
+
+    def damage(self) -> dict[str, np.ndarray]:
+        """0 stuck and intact to 1 free, by vertex of every mesh with a sticky side; other vertices of it are NaN."""
+        model, found = self.engine.model, {}
+        for term in self.engine.interfaces:
+            if not hasattr(term, "sticky"):
+                continue
+            state, points = whole_state(term)["triangle"], term.sticky.points
+            stuck = state[: len(points), 0] >= 0
+            # records set aside behind a cluster look free to the law's kernels; they are intact
+            values = np.where(stuck, term.damage(), 1.0)
+            values[stuck & _aside(term)] = 0.0
+            for name, info in model.meshes.items():
+                mine = (points >= info.points.start) & (points < info.points.stop)
+                if mine.any():
+                    out = found.setdefault(name, np.full(info.points.stop - info.points.start, np.nan, np.float32))
+                    local = points[mine] - info.points.start
+                    out[local] = np.fmin(out[local], values[mine])  # two laws: stuck by either is stuck
+        return found
+
+    def _roll(self, name: str) -> dict[str, float]:
+        asset, engine = self.rolls[name], self.engine
+        pose = engine.body_transform(core_name(name))
+        self._count_turns(name, pose)
+        cluster = engine.rolls.get(name)
+        start = engine.model.meshes[name].points.start
+        free = free_rows(asset, self._stuck_to_roll(name) - start)
+        return {
+            "front": 0 if cluster is None else int(cluster.front[0]),
+            "collar": 0 if cluster is None else cluster.spec.collar_rows,
+            "payout": free * asset.spec.cell,
+            "turned": self._turned[name],
+            "tension": strip_tension(asset, engine.mesh_positions(name), free),
+        }
+
+    def _count_turns(self, name: str, pose: np.ndarray) -> None:
+        """Turns of the core about its own axis since the start [rad], positive as it pays out."""
+        x, y = pose[:3, 0], pose[:3, 1]
+        across = np.array([0.0, 0.0, 1.0]) - y[2] * y  # upward, square to the axis; sideways for an upright axis
+        if np.linalg.norm(across) < 1e-3:
+            across = np.array([1.0, 0.0, 0.0]) - y[0] * y
+        angle = float(np.arctan2(x @ np.cross(y, across), x @ across))
+        step = angle - self._angle.get(name, angle)
+        self._turned[name] -= (step + np.pi) % (2.0 * np.pi) - np.pi
+        self._angle[name] = angle
+
+    def _stuck_to_roll(self, name: str) -> np.ndarray:
+        """Global ids of the strip's points that are stuck to the strip itself or to its core."""
+        model = self.engine.model
+        own = (model.meshes[name].points, model.meshes[core_name(name)].points)
+        strip, found = own[0], [np.zeros(0, int)]
+        for term in self.engine.interfaces:
+            if hasattr(term, "sticky"):
+                points = term.sticky.points
+                partner = whole_state(term)["triangle"][: len(points), 0]
+                to_own = np.any([(partner >= p.start) & (partner < p.stop) for p in own], axis=0)
+                found.append(points[to_own & (points >= strip.start) & (points < strip.stop)])
+        return np.unique(np.concatenate(found))
+
+
+def _aside(term) -> np.ndarray:
+    """Records that the law's kernels do not see at present, bool (S,)."""
+    numbering = getattr(term, "numbering", None)
+    size = term.sticky.size
+    return np.zeros(size, bool) if numbering is None else ~numbering.present[:size]
+
+
+def free_rows(asset, stuck: np.ndarray) -> int:
+    """Rows of the outer end of which no point is stuck to the roll. stuck: local ids of points that are."""
+    if not len(stuck):
+        return asset.num_rows
+    return int(asset.num_rows - 1 - asset.row_of_point[stuck].max())
+
+
+def strip_tension(asset, x: np.ndarray, free: int) -> float:
+    """Mean force along the outer part of the free end [N]: second Piola stress times stretch, as the membrane has it.
+
+    x: vertices (n, 3) [m]; free: rows that are off the roll.
+    """
+    rows = min(free - 2, TENSION_ROWS)
+    if rows < 1:
+        return 0.0
+    spec, per_row = asset.spec, 2 * asset.spec.cells_across
+    last = len(asset.triangles) - per_row  # the outermost row of cells is held by whatever holds the end
+    t = asset.triangles[last - rows * per_row : last]
+    rest = np.stack([asset.rest_vertices[t[:, k], :2] - asset.rest_vertices[t[:, 0], :2] for k in (1, 2)], axis=2)
+    now = np.stack([x[t[:, k]] - x[t[:, 0]] for k in (1, 2)], axis=2)
+    f = now @ np.linalg.inv(rest)  # (t, 3, 2), first column along the strip
+    strain = 0.5 * (np.einsum("tki,tkj->tij", f, f) - np.eye(2))
+    m = spec.material
+    stress = m.young / (1.0 - m.poisson**2) * (strain[:, 0, 0] + m.poisson * strain[:, 1, 1])
+    return float(np.mean(stress * np.linalg.norm(f[:, :, 0], axis=1)) * m.thickness * spec.width)
