@@ -18,7 +18,7 @@ from engine.signals import read_signals, touching_vertices
 from engine.stepper.embed import PointMap
 from engine.stepper.newton import Newton
 from engine.tape.cluster import RollCluster
-from engine.topology import check_apart, make_cut, replay_cuts, restore_topology, topology_of
+from engine.topology import check_apart, make_cut, planned_cut, replay_cuts, restore_topology, topology_of
 from engine.types import Control, Model, Signals, State, StepReport
 from engine.working import Working
 
@@ -134,6 +134,11 @@ class Engine:
             self.state.x.assign(x)
             self.state.v.assign(v)
             self._rebuild()
+
+    def plan_cut(self, cut: Cut) -> tuple[list[Cut], list[np.ndarray]]:
+        """Where a cut would run on the mesh as it lies now, to show it first: the same cut in rest places, one edit a
+        stretch, and polylines in the world [m], (k, 3) each. Nothing is changed; raises like `apply`."""
+        return planned_cut(self, cut)
 
     def grasped(self, world: int = 0) -> dict[str, np.ndarray]:
         """Vertices held by `Grasp` edits, by mesh, local ids; wound tape on its cluster is not held."""
@@ -401,6 +406,7 @@ class Engine:
         system.map.launch_positions(self.newton.state.x, system.points)
         if system.has_contact:
             system.candidates.invalidate()  # the kept list belongs to another state
+            system.forget_gaps()
 
     def _mesh(self, name: str):
         if name not in self.model.meshes:

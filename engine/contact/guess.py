@@ -59,9 +59,7 @@ def soften_kernel(
             toi = additive_ccd(kind, x0, x1, x2, x3, d0, d1, d2, d3, sep, share)
             if toi < wp.float64(1.0):
                 w = closest_weights(kind, x0 + d0 * toi, x1 + d1 * toi, x2 + d2 * toi, x3 + d3 * toi)
-                n = wp.normalize(
-                    weighted_difference(w, x0 + d0 * toi, x1 + d1 * toi, x2 + d2 * toi, x3 + d3 * toi)
-                )
+                n = wp.normalize(weighted_difference(w, x0 + d0 * toi, x1 + d1 * toi, x2 + d2 * toi, x3 + d3 * toi))
                 rest = wp.float64(1.0) - toi
                 approach = wp.dot(n, d0 * w[0] + d1 * w[1] + d2 * w[2] + d3 * w[3]) * rest
                 weight = wp.float64(0.0)

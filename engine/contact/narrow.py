@@ -74,36 +74,53 @@ def box_separation(kind: int, x0: wp.vec3d, x1: wp.vec3d, x2: wp.vec3d, x3: wp.v
     return wp.max(wp.max(wp.max(u[0], u[1]), u[2]), wp.max(wp.max(v[0], v[1]), v[2]))
 
 
+# A pair's gap cannot have shrunk by more than its points have moved since it was measured. `travel` counts by world how
+# far any point may have moved since the counter began; a pair stores its gap with the count at that moment, and is
+# measured again only when what is left of the gap no longer proves it inactive.
+SPREAD = wp.constant(wp.float64(1.7320508075688774))  # length of a vector over its largest component, at most
+FORGOTTEN = -1.0e30  # a gap that proves nothing
+
+
+@wp.func
+def gap_bound(gap: wp.float64, seen: wp.float64, travel: wp.float64) -> wp.float64:
+    return gap - wp.float64(2.0) * (travel - seen)
+
+
 @wp.kernel
 def detect_kernel(
     c: CandidateArrays,
     x: wp.array(dtype=wp.vec3d),
+    travel: wp.array(dtype=wp.float64),
     stride: int,
+    # In and out:
+    gap: wp.array(dtype=wp.float64),
+    seen: wp.array(dtype=wp.float64),
     # Out:
-    gap_out: wp.array(dtype=wp.float64),
     active_out: wp.array(dtype=int),
     active_count: wp.array(dtype=int),
     world_min_gap: wp.array(dtype=wp.float64),
 ):
-    """Gap of every candidate; a far one gets a lower bound of it. Active ones are listed in candidate order."""
+    """Gaps of the candidates that may be active, lower bounds for far ones; active ones are listed in candidate order."""
     i = wp.tid()
     while i < c.count[0]:
-        p = c.points[i]
-        x0 = x[p[0]]
-        x1 = x[p[1]]
-        x2 = x[p[2]]
-        x3 = x[p[3]]
+        world = c.world[i]
         dhat = c.dhat[i]
-        reach = dhat + c.min_separation[i]
-        bound = box_separation(c.kind[i], x0, x1, x2, x3)
-        gap = bound - c.min_separation[i]
-        if bound < reach:
-            w = closest_weights(c.kind[i], x0, x1, x2, x3)
-            gap = wp.length(weighted_difference(w, x0, x1, x2, x3)) - c.min_separation[i]
-            if gap < dhat:
-                active_out[wp.atomic_add(active_count, 0, 1)] = i
-                wp.atomic_min(world_min_gap, c.world[i], gap)
-        gap_out[i] = gap
+        if gap_bound(gap[i], seen[i], travel[world]) <= dhat:
+            p = c.points[i]
+            x0 = x[p[0]]
+            x1 = x[p[1]]
+            x2 = x[p[2]]
+            x3 = x[p[3]]
+            sep = c.min_separation[i]
+            bound = box_separation(c.kind[i], x0, x1, x2, x3) - sep
+            if bound < dhat:
+                w = closest_weights(c.kind[i], x0, x1, x2, x3)
+                bound = wp.length(weighted_difference(w, x0, x1, x2, x3)) - sep
+                if bound < dhat:
+                    active_out[wp.atomic_add(active_count, 0, 1)] = i
+                    wp.atomic_min(world_min_gap, world, bound)
+            gap[i] = bound
+            seen[i] = travel[world]
         i += stride
 
 
@@ -196,32 +213,48 @@ def force_change_kernel(
         k += stride
 
 
+@wp.func
+def pair_travel(kind: int, d0: wp.vec3d, d1: wp.vec3d, d2: wp.vec3d, d3: wp.vec3d) -> wp.float64:
+    """How much the gap of a pair may shrink under a motion [m]. Only relative motion closes it: a sheet that flies as a
+    whole keeps its list short."""
+    mean = (d0 + d1 + d2 + d3) * wp.float64(0.25)
+    l0 = wp.length(d0 - mean)
+    l1 = wp.length(d1 - mean)
+    far = wp.max(wp.length(d2 - mean), wp.length(d3 - mean))
+    travel = wp.max(l0, l1) + far
+    if kind == 0:
+        travel = l0 + wp.max(l1, far)
+    return travel
+
+
 @wp.kernel
 def near_kernel(
     c: CandidateArrays,
     gap: wp.array(dtype=wp.float64),
+    seen: wp.array(dtype=wp.float64),
+    travel: wp.array(dtype=wp.float64),
+    longest: wp.array(dtype=wp.float64),
+    x: wp.array(dtype=wp.vec3d),
     dx: wp.array(dtype=wp.vec3d),
     stride: int,
     near_out: wp.array(dtype=int),
     near_count: wp.array(dtype=int),
 ):
-    """Candidates that may touch, or be touched, within the update dx: only these enter the line search."""
+    """Candidates that may touch, or be touched, within the update dx: only these enter the line search. longest: bound
+    of the components of dx by world."""
     i = wp.tid()
     while i < c.count[0]:
-        p = c.points[i]
-        # only relative motion closes a gap: a sheet that flies as a whole keeps its list short
-        mean = (dx[p[0]] + dx[p[1]] + dx[p[2]] + dx[p[3]]) * wp.float64(0.25)
-        d0 = wp.length(dx[p[0]] - mean)
-        d1 = wp.length(dx[p[1]] - mean)
-        d2 = wp.length(dx[p[2]] - mean)
-        d3 = wp.length(dx[p[3]] - mean)
-        reach = wp.float64(0.0)
-        if c.kind[i] == 0:
-            reach = d0 + wp.max(d1, wp.max(d2, d3))
-        else:
-            reach = wp.max(d0, d1) + wp.max(d2, d3)
-        if gap[i] - reach < c.dhat[i]:
-            near_out[wp.atomic_add(near_count, 0, 1)] = i
+        world = c.world[i]
+        dhat = c.dhat[i]
+        bound = gap_bound(gap[i], seen[i], travel[world])
+        if bound - wp.float64(2.0) * SPREAD * longest[world] < dhat:
+            p = c.points[i]
+            move = pair_travel(c.kind[i], dx[p[0]], dx[p[1]], dx[p[2]], dx[p[3]])
+            if bound - move < dhat and seen[i] != travel[world]:
+                fresh = box_separation(c.kind[i], x[p[0]], x[p[1]], x[p[2]], x[p[3]]) - c.min_separation[i]
+                bound = wp.max(bound, fresh)
+            if bound - move < dhat:
+                near_out[wp.atomic_add(near_count, 0, 1)] = i
         i += stride
 
 

@@ -184,7 +184,10 @@ class ConjugateGradients:
             multiply(self.p, self.ap)
             wp.launch(dot_kernel, n, [self.p, self.ap, self.node_world, node_free], [s.p_ap], device=device)
             wp.launch(
-                advance_kernel, n, [s, self.node_world, node_free, self.iterations, self.p, self.ap, self.x, self.r], device=device
+                advance_kernel,
+                n,
+                [s, self.node_world, node_free, self.iterations, self.p, self.ap, self.x, self.r],
+                device=device,
             )
             precondition(self.r, self.z)
             wp.launch(dot_kernel, n, [self.r, self.z, self.node_world, node_free], [s.rz_next], device=device)

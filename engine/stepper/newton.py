@@ -32,7 +32,8 @@ class Newton:
         self.stages = stages = Stages(model.device, capture)
         stages.add("predict", lambda: (s.predict(), self.drives.launch_guess(state.x, s.dx), s.map_start()))
         stages.add("detect", s.detect)
-        stages.add("start", self._start)
+        stages.add("soften", self._soften)
+        stages.add("start", lambda: (s.bound_step(), s.apply_guess()))
         stages.add("hold", lambda: self.drives.launch_measure_and_hold(state.x, s.node_fixed))
         stages.add("lag", s.lag_friction)
         stages.add("linearise", s.linearise)
@@ -51,13 +52,11 @@ class Newton:
         self._listed_sweep = 0.0  # longest displacement plus slack that the pair list was made for [m]
         self.on_iteration: Callable[[], None] | None = None
 
-    def _start(self) -> None:
+    def _soften(self) -> None:
         s = self.system
         s.begin_energies()  # at the last converged state: the guess may carry strains that no force backs
         s.lag_friction()
         s.soften_guess()
-        s.bound_step()
-        s.apply_guess()
 
     # reading between steps ------------------------------------------------------------------------------------------
     def _read(self) -> None:
@@ -103,6 +102,9 @@ class Newton:
                 s.candidates.invalidate()  # made for faster motion: every pass over it would cost too much
             self._update_candidates(report)
         self.stages.run("detect")
+        self.stages.run("soften")
+        if self._update_candidates(report):  # the guess has changed: it must still be one that the list covers
+            self.stages.run("detect")
         self.stages.run("start")
         self.stages.run("hold")
 
@@ -178,6 +180,7 @@ class Newton:
         started = time.perf_counter()
         rebuilt = s.candidates.update(s.points, s.points_dx)
         if rebuilt:
+            s.forget_gaps()
             longest = np.minimum(s.worlds.update.numpy(), s.worlds.reach.numpy()).max()
             self._listed_sweep = float(longest) + s.candidates.slack
         report.candidate_rebuilds += int(rebuilt)

@@ -117,6 +117,8 @@ class System:
         self.candidate_version = self.candidates.version
         self.list = narrow.candidate_arrays(self.candidates)
         self.gap = wp.zeros(capacity, dtype=wp.float64, device=self.device)
+        self.seen = wp.zeros(capacity, dtype=wp.float64, device=self.device)
+        self.forget_gaps()
         self.active = wp.zeros(2 * capacity, dtype=int, device=self.device)  # twice: the sort's scratch
         if self.stride > 1:
             self.active_order = wp.zeros(2 * capacity, dtype=int, device=self.device)
@@ -155,16 +157,23 @@ class System:
 
     def map_start(self) -> None:
         self.map.launch_positions(self.state.x, self.points)
+        if self.has_contact:
+            self.forget_gaps()
         wp.copy(self.points_start, self.points)
         self.map.launch_displacements(self.dx, self.points_dx)
-        self.worlds.update.zero_()
-        self.map.launch_update_size(self.points_dx, self.worlds.update)
+        self.measure_guess()
         wp.launch(
             worlds.open_reach_kernel,
             self.num_worlds,
             [self.worlds, wp.float64(self.reach_floor)],
             device=self.device,
         )
+
+    def measure_guess(self) -> None:
+        w = self.worlds
+        w.update.zero_()
+        self.map.launch_update_size(self.points_dx, w.update)
+        wp.copy(w.longest, w.update)
 
     def detect(self) -> None:
         if not self.has_contact:
@@ -176,8 +185,8 @@ class System:
         wp.launch(
             narrow.detect_kernel,
             self.stride,
-            [self.list, self.points, self.stride],
-            [self.gap, self.active, self.active_count, self.worlds.min_gap],
+            [self.list, self.points, self.worlds.travel, self.stride, self.gap, self.seen],
+            [self.active, self.active_count, self.worlds.min_gap],
             device=self.device,
         )
         if self.stride > 1:
@@ -190,6 +199,11 @@ class System:
             narrow.pad_active_kernel, capacity, [self.active_count, self.active, self.active_order], device=self.device
         )
         wp.utils.radix_sort_pairs(self.active, self.active_order, capacity)
+
+    def forget_gaps(self) -> None:
+        """The list, or the positions, changed in a way that the travel does not count."""
+        self.gap.fill_(narrow.FORGOTTEN)
+        self.worlds.travel.zero_()
 
     def lag_friction(self) -> None:
         if self.has_contact:
@@ -208,14 +222,17 @@ class System:
             device=self.device,
         )
         self.map.launch_displacements(self.dx, self.points_dx)
+        self.measure_guess()
 
     def list_near(self) -> None:
-        """Candidates that points_dx may bring together."""
+        """Candidates that points_dx may bring together; worlds.longest bounds its components."""
+        w = self.worlds
         self.near_count.zero_()
         wp.launch(
             narrow.near_kernel,
             self.stride,
-            [self.list, self.gap, self.points_dx, self.stride, self.near, self.near_count],
+            [self.list, self.gap, self.seen, w.travel, w.longest, self.points, self.points_dx, self.stride]
+            + [self.near, self.near_count],
             device=self.device,
         )
 
@@ -244,6 +261,8 @@ class System:
             device=self.device,
         )
         self.map.launch_positions(self.state.x, self.points)
+        if self.has_contact:
+            self.forget_gaps()
 
     def begin_energies(self) -> None:
         for energy in self.energies:
@@ -332,6 +351,7 @@ class System:
         self.map.launch_update_size(self.points_dx, w.update)
         wp.launch(worlds.limit_kernel, self.model.num_nodes, [w, self.model.node_world, self.dx], device=self.device)
         self.map.launch_displacements(self.dx, self.points_dx)
+        wp.launch(worlds.bound_longest_kernel, self.num_worlds, [w], device=self.device)
         w.contact_force.zero_()
         w.force_change.zero_()
         if self.has_contact:
@@ -410,7 +430,13 @@ class System:
             worlds.converge_kernel,
             1,
             [w, self.tolerance, wp.float64(self.options.contact_tolerance), self.force_floor]
-            + [self.cg.scalars.broken, self.cg.scalars.truncated, int(not self.use_band), self.options.newton_max_iterations, self.remaining],
+            + [
+                self.cg.scalars.broken,
+                self.cg.scalars.truncated,
+                int(not self.use_band),
+                self.options.newton_max_iterations,
+                self.remaining,
+            ],
             device=self.device,
         )
 

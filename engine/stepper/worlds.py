@@ -9,6 +9,7 @@ import warp as wp
 
 wp.set_module_options({"enable_backward": False})
 
+SPREAD = wp.constant(wp.float64(1.7320508075688774))  # length of a vector over its largest component, at most
 EXACT_FROM = wp.constant(wp.float64(10.0))  # size of an update over the tolerance below which Hessians are exact
 
 
@@ -26,6 +27,8 @@ class Worlds:
     update: wp.array(dtype=wp.float64)  # largest raw update [m]
     whole_reach: wp.array(dtype=wp.float64)  # longest displacement that one iteration may try [m]
     reach: wp.array(dtype=wp.float64)  # and the present one: less while Hessians are exact [m]
+    longest: wp.array(dtype=wp.float64)  # bound of the components of the present displacement of any point [m]
+    travel: wp.array(dtype=wp.float64)  # how far any point may have moved since the step began; see narrow.py [m]
     slope: wp.array(dtype=wp.float64)  # gradient . dx [J]
     energy: wp.array(dtype=wp.float64)  # at the current x [J]
     trial_energy: wp.array(dtype=wp.float64)  # at the trial x [J]
@@ -79,6 +82,13 @@ def limit_kernel(
     w = node_world[i]
     if s.update[w] > s.reach[w]:
         dx[i] = dx[i] * (s.reach[w] / s.update[w])
+
+
+@wp.kernel
+def bound_longest_kernel(s: Worlds):
+    """After the update was limited."""
+    w = wp.tid()
+    s.longest[w] = wp.min(s.update[w], s.reach[w])
 
 
 @wp.kernel
@@ -201,6 +211,7 @@ def converge_kernel(
     for w in range(s.active.shape[0]):
         if s.active[w] == 1:
             s.iterations[w] = s.iterations[w] + 1
+            s.travel[w] = s.travel[w] + SPREAD * s.alpha[w] * s.longest[w]
             settled = s.force_change[w] <= contact_tolerance * (s.contact_force[w] + force_floor[w])
             if solver_broken[w] == 1:
                 settled = False

@@ -47,6 +47,7 @@ def linearised(engine: Engine, jitter: float, seed: int = 0):
     newton.stages.run("predict")
     s.candidates.update(s.points, s.points_dx)
     newton.stages.run("detect")
+    newton.stages.run("soften")
     newton.stages.run("start")
     x = engine.state.x.numpy()
     x = x + jitter * np.random.default_rng(seed).normal(size=x.shape)
@@ -63,6 +64,7 @@ def set_positions(engine: Engine, x: np.ndarray) -> None:
     s.map.launch_positions(engine.state.x, s.points)
     s.points_dx.zero_()
     s.candidates.update(s.points, s.points_dx)
+    s.forget_gaps()
     s.detect()
     s.bound_step()
 
