@@ -147,7 +147,7 @@ def test_settled_roll_rests(settled):
 def test_settled_strip_is_hardly_stretched(settled):
     edges = edges_of(settled.triangles)
     strain = lengths(settled.vertices, edges) / lengths(settled.rest_vertices, edges) - 1.0
-    assert np.abs(strain).max() < 4e-3 and np.sqrt(np.mean(strain**2)) < 4e-4  # pressed by the layers' barrier
+    assert np.abs(strain).max() < 4e-3 and np.sqrt(np.mean(strain**2)) < 1e-3  # pressed by the layers' barrier
     plate = SMALL.material.young * SMALL.material.thickness**3 / 12 / (1 - SMALL.material.poisson**2)
     wound_area = SMALL.width * settled.arc_length[settled.num_wound_rows - 1]
     bending = 0.5 * plate / SMALL.inner_radius**2 * wound_area
