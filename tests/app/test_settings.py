@@ -24,7 +24,7 @@ def test_a_missing_file_gives_the_defaults(tmp_path):
     [
         ("ui_scale: huge", "ui_scale: 'huge' is a str, expected a float"),
         ("ui_scale: 9", "legal: 0 (automatic) or 0.5 to 4"),
-        ("color_mode: pretty", "'pretty'; legal values: material, strain, force, depth"),
+        ("color_mode: pretty", "'pretty'; legal values: material, tape, adhesion, strain, force, depth"),
         ("scales: {depth: -1}", "depth must be greater than 0"),
         ("[1, 2", "could not be read"),
         ("- 1", "is not a table of settings"),
