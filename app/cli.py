@@ -12,6 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
+from app.tape_cli import tape
+
 DEFAULT_SCENE = "strip_on_box"
 USAGE_ERROR = 2
 
@@ -262,19 +264,13 @@ def recover(
         console.print("nothing was left unsaved")
 
 
+app.add_typer(tape, name="tape")
+
+
 def _planned(what: str, standing: str) -> None:
     console.print(escape(what))
     console.print(f"[yellow]{escape(standing)}[/yellow]")
     raise typer.Exit(USAGE_ERROR)
-
-
-@app.command()
-def tape() -> None:
-    """Adhesive tape: fit and inspect peel, tack and unwinding (planned)."""
-    _planned(
-        "This command will show and fit the adhesive laws of a tape: peel force over angle and speed, tack, unwinding.",
-        "It is not built yet: the engine has tape backing without adhesive. See CHANGELOG.md for what comes next.",
-    )
 
 
 @app.command()

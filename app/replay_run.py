@@ -196,6 +196,7 @@ class Player:
             "slow": self.speed,
             "forces": self._forces(frame),
             "pads": pads,
+            "tape": frame.extra.get("tape", {}),
             "coat_depth": {
                 mesh_of[name]: pad["coat_depth"]
                 for name, pad in tactile.items()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-COLOR_MODES = ("material", "strain", "force", "depth")
+COLOR_MODES = ("material", "tape", "adhesion", "strain", "force", "depth")
 QUALITIES = ("auto", "high", "medium", "low")
 
 
@@ -42,7 +42,7 @@ def _number(value) -> float:
 
 
 def _default_scales() -> dict[str, float]:
-    return {"strain": 0.01, "force": 0.05, "depth": 0.001, "trace": 5.0}
+    return {"strain": 0.01, "force": 0.05, "depth": 0.001, "trace": 5.0, "adhesion": 1.0}
 
 
 @dataclass
@@ -53,7 +53,8 @@ class Settings:
         ui_scale: 0 = from the window's size.
         collapsed: panels reduced to their title.
         color_mode: one of COLOR_MODES.
-        scales: upper ends of the locked colour and trace scales: strain [-], force [N a point], depth [m], trace [N].
+        scales: upper ends of the locked colour and trace scales: strain [-], force [N a point], depth [m], trace [N],
+            adhesion [-].
         quality: one of QUALITIES.
         overlay_seen: the first-start page was closed once.
     """

@@ -1,7 +1,7 @@
 """What is told of tape beside positions: regions, damage, and the numbers of the tape panel.
 
-Recorded with the frame as `extra["tape"]`: one entry a roll (`front`, `payout`, `turned`, `tension`), and of every mesh
-with a sticky side how far each point has come off.
+Recorded with the frame as `extra["tape"]`: one entry a roll (`front` and `collar` in rows, `free_rows`, `payout` [m],
+`turned` [rad], `tension` [N]), and of every mesh with a sticky side how far each point has come off.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 from engine.adhesion.numbering import whole_state
 from engine.tape.placing import core_name
 
-CLUSTER, COLLAR, FREE = 0, 1, 2  # regions of a roll's strip, as engine.tape.cluster.RollCluster.regions
 TENSION_ROWS = 12  # rows of the free end, its own end left out, over which tension is averaged
 
 
@@ -70,6 +69,7 @@ class TapeReader:
         return {
             "front": 0 if cluster is None else int(cluster.front[0]),
             "collar": 0 if cluster is None else cluster.spec.collar_rows,
+            "free_rows": free,
             "payout": free * asset.spec.cell,
             "turned": self._turned[name],
             "tension": strip_tension(asset, engine.mesh_positions(name), free),
@@ -83,7 +83,7 @@ class TapeReader:
             across = np.array([1.0, 0.0, 0.0]) - y[0] * y
         angle = float(np.arctan2(x @ np.cross(y, across), x @ across))
         step = angle - self._angle.get(name, angle)
-        self._turned[name] -= (step + np.pi) % (2.0 * np.pi) - np.pi
+        self._turned[name] += (step + np.pi) % (2.0 * np.pi) - np.pi
         self._angle[name] = angle
 
     def _stuck_to_roll(self, name: str) -> np.ndarray:

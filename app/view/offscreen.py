@@ -40,7 +40,9 @@ class Offscreen:
         from PIL import Image
 
         mode = self._settings.color_mode
-        self._structures.update(frame, mode, self._settings.scales.get(mode, 1.0), info.get("coat_depth"))
+        self._structures.update(
+            frame, mode, self._settings.scales.get(mode, 1.0), info.get("coat_depth"), info.get("tape")
+        )
         pixels = ps.screenshot_to_buffer(transparent_bg=False, include_UI=False)
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(pixels[..., :3]).save(path)

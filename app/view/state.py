@@ -25,6 +25,7 @@ class ViewState:
     info: dict[str, Any] = field(default_factory=dict)  # see app.info.loop_info
     requests: list[Request] = field(default_factory=list)
     traces: dict[str, deque] = field(default_factory=dict)  # name -> (3,) forces [N], one a frame
+    tape_traces: dict[str, deque] = field(default_factory=dict)  # pull and tension [N], payout [m], turned [rad]
     realtime: deque = field(default_factory=lambda: deque(maxlen=HISTORY))
     newton: deque = field(default_factory=lambda: deque(maxlen=HISTORY))
     stages: dict[str, float] = field(default_factory=dict)  # stage -> smoothed seconds a step
@@ -61,6 +62,11 @@ class ViewState:
         """Does any tool of the scene grip?"""
         return any(getattr(tool, "fingers", ()) for tool in getattr(self.scene, "tools", ()) or ())
 
+    @property
+    def sticky(self) -> bool:
+        """Does anything in the scene stick?"""
+        return bool(getattr(getattr(self.scene, "model", None), "interfaces", ()))
+
     def ask(self, verb: str, value: Any = None) -> None:
         """Queues a wish; the loop carries it out between steps."""
         self.requests.append(Request(verb, value))
@@ -92,10 +98,24 @@ class ViewState:
                 self.stages[stage] = 0.9 * self.stages.get(stage, seconds) + 0.1 * seconds
         for name, force in info.get("forces", {}).items():
             self.traces.setdefault(name, deque(maxlen=HISTORY)).append(np.asarray(force, float))
+        self._take_tape(info)
+
+    def _take_tape(self, info: dict[str, Any]) -> None:
+        """Numbers of the first roll, and the force on the tool that pulls."""
+        tape, now = info.get("tape"), {}
+        if not tape:
+            return
+        for force in list(info.get("forces", {}).values())[:1]:
+            now["peel"] = float(np.linalg.norm(force))
+        for roll in list(tape["rolls"].values())[:1]:
+            now |= {name: float(roll[name]) for name in ("tension", "payout", "turned")}
+        for name, value in now.items():
+            self.tape_traces.setdefault(name, deque(maxlen=HISTORY)).append(value)
 
     def clear_history(self) -> None:
         """After a reset or another scene: old traces would be read as new ones."""
         self.traces.clear()
+        self.tape_traces.clear()
         self.realtime.clear()
         self.newton.clear()
         self.stages.clear()

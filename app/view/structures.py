@@ -10,7 +10,7 @@ import polyscope as ps
 
 from app import fields
 from app.frame import Frame
-from app.view import palette
+from app.view import palette, tape_colors
 from app.view.shading import Slab, split_sharp_edges
 
 SHEET_HALF = 1.5e-4  # [m] half the drawn thickness of a sheet at least: thinner ones flicker on what they lie on
@@ -23,6 +23,7 @@ MATERIALS = {  # finish of a scene's look -> material
     "gloss": "tacktile_gloss",
     "metal": "tacktile_metal",
 }
+FRONT_RADIUS = 4e-4  # [m] of the line where tape comes off
 CHEAP_SHADOW = 5_000  # points up to which the drawn shadow costs nothing that matters, at any quality
 LIGHT = np.array([0.22, -0.16, -1.0])  # direction of the drawn shadow [m per m of height]
 
@@ -40,7 +41,8 @@ class _Drawn:
     moves: str = "points"  # "points", "transform" or "never"
     dm_inv: np.ndarray | None = None
     coat: np.ndarray | None = None  # vertices of a pad's coat
-    colored: bool = False
+    colored: str = ""  # name of the quantity that is shown
+    columns: int = 0  # vertices a row of a roll's strip
 
 
 class Structures:
@@ -51,12 +53,14 @@ class Structures:
         self._model = None
         self._pads: dict[str, np.ndarray] = {}
         self._shadow = None
+        self._front = False  # the front line is on the screen
         self.shadows = True
 
     def clear(self) -> None:
         self._drawn.clear()
         self._model = None
         self._shadow = None
+        self._front = False
         ps.remove_all_structures()
 
     def register(self, scene, points: np.ndarray) -> None:
@@ -74,6 +78,9 @@ class Structures:
             visual = visuals.get(name)
             if visual is None or getattr(visual, "show", True):
                 self._add(name, info, visual, points[info.points])
+        for name, asset in (getattr(scene, "rolls", None) or {}).items():
+            if name in self._drawn:
+                self._drawn[name].columns = asset.spec.cells_across + 1
         self._frame_view(points)
         self._add_shadow(points)
 
@@ -157,7 +164,9 @@ class Structures:
         x[:, 2] = high[2] + np.where(below, -2e-3, 1.2e-4)
         return x
 
-    def update(self, frame: Frame, mode: str, limit: float, coat_depth: dict | None = None) -> float:
+    def update(
+        self, frame: Frame, mode: str, limit: float, coat_depth: dict | None = None, tape: dict | None = None
+    ) -> float:
         """Moves and colours every mesh.
 
         Args:
@@ -165,6 +174,7 @@ class Structures:
             mode: one of settings.COLOR_MODES.
             limit: upper end of the locked scale, in the field's unit.
             coat_depth: pad mesh -> depth of each coat vertex [m], for mode "depth".
+            tape: `app.tape.TapeReader.read`, for modes "tape" and "adhesion".
 
         Returns:
             Largest value of the field in this frame (0 for plain materials).
@@ -175,9 +185,15 @@ class Structures:
             x = points[drawn.info.points]
             self._move(drawn, x, points)
             values = self._values(drawn, x, frame, mode, coat_depth or {})
+            if mode == "adhesion" and tape and drawn.name in tape["damage"]:
+                values = np.nan_to_num(tape["damage"][drawn.name], nan=1.0)
             if values is not None:
                 largest = max(largest, float(values.max(initial=0.0)))
-            self._color(drawn, values, limit)
+            if mode == "tape" and tape and drawn.name in tape["damage"]:
+                self._color_regions(drawn, tape)
+            else:
+                self._color(drawn, values, limit)
+        self._draw_front(points, tape if mode in ("tape", "adhesion") else None)
         if self._shadow is not None:
             shown = self.shadows or len(self._shadow_ids) < CHEAP_SHADOW
             self._shadow.set_enabled(shown)
@@ -207,17 +223,47 @@ class Structures:
                 return values
         return None
 
+    def _color_regions(self, drawn: _Drawn, tape: dict) -> None:
+        found = tape_colors.categories(tape["damage"][drawn.name], tape["rolls"].get(drawn.name), drawn.columns)
+        self._uncolor(drawn, but="regions")
+        drawn.mesh.add_color_quantity("regions", tape_colors.colors(found)[drawn.source], enabled=True)
+        drawn.colored = "regions"
+
+    def _draw_front(self, points: np.ndarray, tape: dict | None) -> None:
+        """The line where tape comes off, over all sticky meshes."""
+        lines = [np.zeros((0, 2, 3))]
+        for name, damage in (tape or {}).get("damage", {}).items():
+            drawn = self._drawn.get(name)
+            if drawn is not None:
+                found = tape_colors.categories(damage, tape["rolls"].get(name), drawn.columns)
+                x = points[drawn.info.points]
+                lines.append(tape_colors.front_line(x, np.asarray(drawn.info.triangles), found == 2))
+        ends = np.concatenate(lines)
+        if not len(ends):
+            if self._front:
+                ps.get_curve_network("front").set_enabled(False)
+            return
+        edges = np.arange(2 * len(ends)).reshape(-1, 2)
+        front = ps.register_curve_network(
+            "front", ends.reshape(-1, 3), edges, color=palette.TAPE["front"], material="flat", enabled=True
+        )
+        front.set_radius(FRONT_RADIUS, relative=False)
+        self._front = True
+
+    def _uncolor(self, drawn: _Drawn, but: str = "") -> None:
+        if drawn.colored and drawn.colored != but:
+            drawn.mesh.remove_quantity(drawn.colored)
+            drawn.colored = ""
+
     def _color(self, drawn: _Drawn, values: np.ndarray | None, limit: float) -> None:
+        self._uncolor(drawn, but="" if values is None else "field")
         if values is None:
-            if drawn.colored:
-                drawn.mesh.remove_quantity("field")
-                drawn.colored = False
             return
         # added under the same name it replaces the old one; the locked range travels with it
         drawn.mesh.add_scalar_quantity(
             "field", values[drawn.source], enabled=True, cmap="viridis", vminmax=(0.0, limit)
         )
-        drawn.colored = True
+        drawn.colored = "field"
 
 
 def body_transform(model, info, points: np.ndarray) -> np.ndarray:

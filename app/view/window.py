@@ -21,7 +21,19 @@ from app.view.images import DepthImages
 from app.view.keys import Feed, KeyReader, help_texts
 from app.view.layout import compute_layout
 from app.view.materials import load_materials
-from app.view.panels import overlay, record, scene_picker, solver, status_bar, tactile, task, teleop, timeline, view_bar
+from app.view.panels import (
+    overlay,
+    record,
+    scene_picker,
+    solver,
+    status_bar,
+    tactile,
+    tape,
+    task,
+    teleop,
+    timeline,
+    view_bar,
+)
 from app.view.quality import Quality
 from app.view.state import ViewState
 from app.view.structures import Structures
@@ -29,6 +41,7 @@ from devices.rotations import camera_rotation
 
 REDRAW = 1.0 / 30.0  # [s] between redraws while a step is running
 SHARE = 1.0  # steps are given at least this many times the cost of a redraw before the next one
+PLAIN_PANELS = {"task": task, "teleop": teleop, "record": record, "tape": tape, "solver": solver}
 FIELD_OF_VIEW = 38.0  # [deg] vertical: long enough that boxes look like boxes
 
 
@@ -197,7 +210,9 @@ class Window:
         limit = self.settings.scales.get(mode, 1.0)
         self._structures.shadows = self._quality.shadows
         if frame.points is not None:
-            self.state.field_max = self._structures.update(frame, mode, limit, self.state.about("coat_depth"))
+            self.state.field_max = self._structures.update(
+                frame, mode, limit, self.state.about("coat_depth"), self.state.about("tape")
+            )
         self._images.prepare(self.state.about("pads", []), self.settings.scales["depth"])
         self._shown = (mode, limit)
         self._dirty = False
@@ -217,6 +232,10 @@ class Window:
         width, height = ps.get_window_size()
         state = self.state
         hidden = [] if state.about("pads") or state.traces or state.frame is None else ["tactile"]
+        if not state.sticky:
+            hidden.append("tape")
+        elif not state.about("pads"):
+            hidden.append("tactile")  # the pull is in the tape panel
         if state.about("replay"):
             hidden += ["teleop", "record"]
         collapsed = [name for name in self.settings.collapsed if name not in hidden]
@@ -232,7 +251,7 @@ class Window:
             _loading(state, layout, *self._progress)
             return
         status_bar.draw(state, layout)
-        for name, module in (("task", task), ("teleop", teleop), ("record", record), ("solver", solver)):
+        for name, module in PLAIN_PANELS.items():
             if name in layout:
                 module.draw(state, layout)
         if "tactile" in layout:

@@ -50,7 +50,7 @@ def test_a_collapsed_panel_gives_its_height_to_the_others():
 def test_a_hidden_panel_leaves_no_gap():
     layout = compute_layout(1600, 900, hidden=["tactile"])
     assert "tactile" not in layout
-    assert layout["solver"].y == compute_layout(1600, 900)["tactile"].y
+    assert layout["tape"].y == compute_layout(1600, 900)["tactile"].y
 
 
 def test_small_windows_drop_the_columns_and_keep_the_view():

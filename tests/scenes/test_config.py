@@ -69,7 +69,8 @@ def test_values_defaults_and_places(tmp_path):
 
 def test_a_scene_is_found_by_name():
     assert load_config("strip_on_box").path.name == "strip_on_box.yaml"
-    with pytest.raises(SceneError, match=r"no scene 'strip_on_bx' \(did you mean 'strip_on_box'\?\); scenes: .*stress_"):
+    text = r"no scene 'strip_on_bx' \(did you mean 'strip_on_box'\?\); scenes: .*stress_"
+    with pytest.raises(SceneError, match=text):
         load_config("strip_on_bx")
     with pytest.raises(SceneError, match="there is no file nowhere.yaml"):
         load_config("nowhere.yaml")

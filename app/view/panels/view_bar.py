@@ -6,14 +6,15 @@ import polyscope.imgui as psim
 
 from app.fields import nice_limit
 from app.settings import COLOR_MODES
-from app.view import palette, theme
+from app.view import palette, tape_colors, theme
 from app.view.layout import Layout, Rect
 from app.view.panels.frame_of import clickable, window
 from app.view.state import ViewState
 
 NO_INPUT = psim.ImGuiWindowFlags_NoScrollbar | psim.ImGuiWindowFlags_NoBackground
-TITLES = {"material": "Material", "strain": "Strain", "force": "Force", "depth": "Depth"}
+TITLES = {mode: mode.capitalize() for mode in COLOR_MODES}
 UNITS = {  # field: (title, factor to the shown unit, unit)
+    "adhesion": ("how far the tape has come off", 100.0, "%"),
     "strain": ("largest strain", 100.0, "%"),
     "force": ("contact force per vertex", 1.0, "N"),
     "depth": ("pad depth", 1e3, "mm"),
@@ -23,7 +24,7 @@ UNITS = {  # field: (title, factor to the shown unit, unit)
 def draw(state: ViewState, layout: Layout, bookmarks: dict) -> None:
     s = layout.scale
     with window(state, "view_bar", layout["view_bar"], NO_INPUT):
-        for index, mode in enumerate(COLOR_MODES):
+        for index, mode in enumerate(_modes(state)):
             if index:
                 psim.SameLine(0, 3 * s)
             if clickable(state, f"view.{mode}", TITLES[mode], mode == state.settings.color_mode):
@@ -39,8 +40,44 @@ def draw(state: ViewState, layout: Layout, bookmarks: dict) -> None:
                 psim.SameLine(0, 3 * s)
             if clickable(state, "view.bookmark", "+", tip="remember this camera"):
                 state.ask("bookmark")
-    if state.settings.color_mode in UNITS:
+    if state.settings.color_mode == "tape" and state.sticky:
+        _regions(state, layout)
+    elif state.settings.color_mode in UNITS:
         _legend(state, layout)
+
+
+def _modes(state: ViewState) -> list[str]:
+    """Colour modes that have something to show in this scene."""
+    without = set()
+    if not state.sticky:
+        without |= {"tape", "adhesion"}
+    if not getattr(state.scene, "pads", ()):
+        without.add("depth")
+    return [mode for mode in COLOR_MODES if mode not in without]
+
+
+def _regions(state: ViewState, layout: Layout) -> None:
+    """Colours of the tape by name, as wide as the words need."""
+    s = layout.scale
+    names = tape_colors.shown_names(getattr(state.scene, "rolls", {}))
+    side, gap = 9 * s, 14 * s
+    widths = [side + 5 * s + psim.CalcTextSize(tape_colors.LEGEND[name])[0] for name in names]
+    rect, view = layout["legend"], layout["view"]
+    width = min(sum(widths) + gap * (len(names) - 1) + 24 * s, view.width)
+    height = psim.GetTextLineHeight() + 18 * s
+    place = Rect(view.center[0] - 0.5 * width, rect.bottom - height, width, height)
+    with window(state, "legend", place, psim.ImGuiWindowFlags_NoScrollbar, 0.9):
+        lst, line = psim.GetWindowDrawList(), psim.GetTextLineHeight()
+        x, y = psim.GetCursorScreenPos()
+        for name, step in zip(names, widths, strict=True):
+            low = y + 0.5 * (line - side)
+            if name == "front":
+                low, high = y + 0.5 * line - 1.5 * s, y + 0.5 * line + 1.5 * s
+            else:
+                high = low + side
+            lst.AddRectFilled((x, low), (x + side, high), palette.packed(palette.TAPE[name]), 2 * s)
+            lst.AddText((x + side + 5 * s, y), palette.packed(palette.TEXT), tape_colors.LEGEND[name])
+            x += step + gap
 
 
 def _legend(state: ViewState, layout: Layout) -> None:

@@ -1,0 +1,99 @@
+"""How the tape comes off: how much was paid out, with which force, how far the hub has turned."""
+
+from __future__ import annotations
+
+import numpy as np
+import polyscope.imgui as psim
+import polyscope.implot as implot
+
+from app.fields import nice_limit
+from app.view import palette, theme
+from app.view.layout import Layout
+from app.view.panels.frame_of import panel
+from app.view.state import HISTORY, ViewState
+
+PLOTS = (  # title, unit, factor, [(trace, name, colour)]
+    ("force", "N", 1.0, (("peel", "pull", palette.VERMILION), ("tension", "tension", palette.BLUE))),
+    ("paid out", "mm", 1e3, (("payout", "", palette.GREEN),)),
+    ("hub", "deg", 180.0 / np.pi, (("turned", "", palette.PURPLE),)),
+)
+
+
+def draw(state: ViewState, layout: Layout) -> None:
+    s = layout.scale
+    with panel(state, "tape", "Tape", layout["tape"], s) as open_:
+        if not open_:
+            return
+        tape = state.about("tape") or {}
+        if not tape:
+            theme.text("no step yet", palette.TEXT_DIM)
+            return
+        _numbers(state, tape)
+        _plots(state, s)
+
+
+def _numbers(state: ViewState, tape: dict) -> None:
+    """Label and value, two to a line."""
+    cells = []
+    if "peel" in state.tape_traces:
+        cells.append(("pull", f"{state.tape_traces['peel'][-1]:.2f} N"))
+    for name, roll in tape["rolls"].items():
+        prefix = f"{name} " if len(tape["rolls"]) > 1 else ""
+        cells.append((f"{prefix}tension", f"{roll['tension']:.2f} N"))
+        cells.append((f"{prefix}paid out", f"{1e3 * roll['payout']:.0f} mm"))
+        cells.append((f"{prefix}hub", f"{np.degrees(roll['turned']):.0f} deg"))
+    for mesh, damage in tape["damage"].items():
+        if mesh not in tape["rolls"]:
+            held = float(np.mean(1.0 - damage[~np.isnan(damage)]))
+            cells.append((f"{mesh} stuck", f"{100.0 * held:.0f} %"))
+    width = psim.GetWindowWidth()
+    for index, (label, value) in enumerate(cells):
+        left = 0.5 * (index % 2) * width
+        if left:
+            psim.SameLine(left)
+        theme.text(label, palette.TEXT_DIM)
+        psim.SameLine(left + 0.24 * width)
+        theme.text(value)
+
+
+def _plots(state: ViewState, s: float) -> None:
+    """Those whose numbers exist, the room shared among them; rather fewer than too low to read."""
+    shown = [plot for plot in PLOTS if any(name in state.tape_traces for name, _, _ in plot[3])]
+    psim.Spacing()
+    room = psim.GetContentRegionAvail()[1]
+    line = psim.GetTextLineHeightWithSpacing() + 5 * s
+    while shown and room / len(shown) - line < 40 * s:
+        shown = shown[:-1]
+    for title, unit, factor, traces in shown:
+        _plot(state, s, title, unit, factor, traces, room / len(shown) - line)
+
+
+def _plot(state, s, title, unit, factor, traces, height) -> None:
+    values = {name: factor * np.asarray(state.tape_traces[name]) for name, _, _ in traces if name in state.tape_traces}
+    top = nice_limit(max(float(np.abs(v).max(initial=0.0)) for v in values.values()))
+    low = -top if min(float(v.min(initial=0.0)) for v in values.values()) < -0.02 * top else 0.0
+    theme.text(f"{title} [{unit}]", palette.TEXT_DIM)
+    for name, word, color in traces:
+        if word and name in values:
+            psim.SameLine(0, 8 * s)
+            theme.text(word, color)
+    flags = (
+        implot.ImPlotFlags_NoLegend
+        | implot.ImPlotFlags_NoMenus
+        | implot.ImPlotFlags_NoMouseText
+        | implot.ImPlotFlags_NoInputs
+    )
+    if not implot.BeginPlot(f"##tape_{title}", (-1.0, height), flags):
+        return
+    bare = implot.ImPlotAxisFlags_NoTickLabels | implot.ImPlotAxisFlags_NoTickMarks | implot.ImPlotAxisFlags_NoGridLines
+    ticks = [low, top] if low == 0.0 else [low, 0.0, top]
+    implot.SetupAxes("", "", bare, 0)
+    margin = 0.06 * (top - low)
+    implot.SetupAxesLimits(0.0, float(HISTORY), low - margin, top + margin, implot.ImPlotCond_Always)
+    implot.SetupAxisTicks(implot.ImAxis_Y1, np.array(ticks), [f"{tick:g}" for tick in ticks])
+    for name, word, color in traces:
+        if name in values:
+            implot.SetNextLineStyle((*color, 1.0), 1.5 * s)
+            line = np.ascontiguousarray(values[name])
+            implot.PlotLine(word or title, np.arange(len(line), dtype=float), line)
+    implot.EndPlot()
