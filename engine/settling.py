@@ -15,6 +15,7 @@ from engine.tape.hold import Hold
 from engine.tape.placing import add_roll, core_name
 
 NAME = "roll"
+HOLD = 10.0  # stiffness of the holding springs over that of the barrier; a front adhesive far behind its front has 3
 DAMPING = 50.0  # of the strip while it settles [1/s]: a free end of a few centimetres stops within a few swings
 
 
@@ -83,14 +84,14 @@ def settling_engine(asset: RollAsset, options: Options | None = None, device: st
 
 
 def hold_layers(model, asset: RollAsset) -> Hold:
-    """Springs as stiff as the barrier at full compression of its range: kappa / dhat by area."""
+    """Springs of HOLD kappa / dhat by area: the barrier must not push layers out of the adhesive's reach."""
     feet = asset.feet
     strip, core = (model.meshes[name].points.start for name in (NAME, core_name(NAME)))
     corners = feet.corners + np.where(feet.on_core, core, strip)[:, None]
     area = model.collision.vertex_area.numpy()[feet.point + strip]
     contact = asset.spec.contact
     stencils = np.column_stack([feet.point + strip, corners])
-    return Hold(stencils, feet.place, contact.kappa / contact.dhat * area, model.device)
+    return Hold(stencils, feet.place, HOLD * contact.kappa / contact.dhat * area, model.device)
 
 
 def point_speed(engine: Engine, before: np.ndarray) -> float:

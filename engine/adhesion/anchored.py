@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from engine.adhesion.sticking import Touch, start_positions, touch_at_start
+from engine.adhesion.sticking import Touch, start_positions, stuck_at_start
 from engine.adhesion.sticky_surface import AdhesionPart, sticky_surface
 from engine.contact.stencils import StencilBlocks, stride_of
 from engine.contact.term import StencilTerm
@@ -60,7 +60,7 @@ class AnchoredTerm(StencilTerm):
 
     def _place_start(self, model: Model) -> None:
         """Points in reach at the start are stuck, unloaded, alike in every world."""
-        slot, triangles, row = touch_at_start(model, self.sticky)
+        slot, triangles, row = stuck_at_start(model, self.sticky)
         can = self.sticks_at_all()[row] if len(row) else np.zeros(0, bool)
         slot, triangles, row = slot[can], triangles[can], row[can]
         x = start_positions(model)

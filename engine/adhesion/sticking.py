@@ -148,8 +148,26 @@ def start_positions(model) -> np.ndarray:
     return x
 
 
+def stuck_at_start(model, sticky: StickySurface) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Slots of world 0 that start stuck, their triangles (global ids) and their material rows: those that were given,
+    and of the others those in touch."""
+    slot, triangles, row = touch_at_start(model, sticky)
+    given = sticky.start[np.isin(sticky.start[:, 0], sticky.points)]
+    if not len(given):
+        return slot, triangles, row
+    mine = np.searchsorted(sticky.points[: sticky.per_world], given[:, 0])
+    surface = model.collision.point_surface.numpy()
+    others = ~np.isin(slot, mine)
+    given_row = sticky.table[surface[given[:, 0]], surface[given[:, 1]]].astype(np.int64)
+    return (
+        np.concatenate([slot[others], mine]),
+        np.concatenate([triangles[others], given[:, 1:]]),
+        np.concatenate([row[others], given_row]),
+    )
+
+
 def touch_at_start(model, sticky: StickySurface) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Slots of world 0 that start stuck, their triangles (global ids) and their material rows.
+    """The same by touch alone.
 
     By the rule of `Touch`, with the reach START_REACH * dhat; searched on the host, once.
     """

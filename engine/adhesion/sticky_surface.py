@@ -33,6 +33,8 @@ class AdhesionPart:
     partners: tuple[str, ...]
     material: object
     stuck: bool = True  # points within reach at the start are stuck
+    start: np.ndarray | None = None  # instead these, at any distance: point, its triangle on the one partner; local ids,
+    # int (k, 4)
 
 
 @wp.struct
@@ -68,6 +70,7 @@ class StickySurface:
     two_sided: np.ndarray  # bool (S,)
     table: np.ndarray  # int (surfaces, surfaces)
     start_stuck: np.ndarray  # bool (surfaces, surfaces)
+    start: np.ndarray  # points of world 0 that start stuck to given triangles, global ids, int (k, 4)
 
     def replicated(self, dtype, width: int | None = None) -> np.ndarray:
         return np.zeros((self.size,) if width is None else (self.size, width), dtype)
@@ -85,14 +88,18 @@ def sticky_surface(model: Model, parts: list[AdhesionPart], law: str) -> StickyS
     surfaces = len(names)
     table, stuck = np.full((surfaces, surfaces), -1, np.int32), np.zeros((surfaces, surfaces), bool)
     materials: list = []
+    start: list = [np.zeros((0, 4), np.int64)]
     for (mesh, partner), part in ruled.items():
         if part.material not in materials:
             materials.append(part.material)
         table[names.index(mesh), names.index(partner)] = materials.index(part.material)
-        stuck[names.index(mesh), names.index(partner)] = part.stuck
+        stuck[names.index(mesh), names.index(partner)] = part.stuck and part.start is None
+        if part.start is not None:
+            first = [model.meshes[name].points.start for name in (mesh, partner)]
+            start.append(part.start + np.array([first[0], *3 * [first[1]]]))
     meshes = [name for name in names if any(pair[0] == name for pair in ruled)]
     rows = [_mesh_rows(model.meshes[name], sides[name]) for name in meshes]
-    return _assemble(model, rows, materials, table, stuck)
+    return _assemble(model, rows, materials, table, stuck, np.concatenate(start))
 
 
 def _mesh_rows(info, triangle_side: np.ndarray) -> dict:
@@ -127,7 +134,9 @@ def _mesh_rows(info, triangle_side: np.ndarray) -> dict:
     }
 
 
-def _assemble(model: Model, rows: list[dict], materials: list, table: np.ndarray, stuck: np.ndarray) -> StickySurface:
+def _assemble(
+    model: Model, rows: list[dict], materials: list, table: np.ndarray, stuck: np.ndarray, start: np.ndarray
+) -> StickySurface:
     def joined(key):
         return np.concatenate([r[key] for r in rows]) if rows else np.zeros(0)
 
@@ -163,5 +172,5 @@ def _assemble(model: Model, rows: list[dict], materials: list, table: np.ndarray
     arrays.material = put(table, wp.int32)
     return StickySurface(
         arrays, len(all_points), per_world, materials, all_points, np.tile(joined("cell"), worlds), triangles,
-        np.tile(joined("two_sided"), worlds).astype(bool), table, stuck,
+        np.tile(joined("two_sided"), worlds).astype(bool), table, stuck, start,
     )  # fmt: skip

@@ -17,7 +17,7 @@ LAWS = {
 }
 
 
-def adhesion_part(parts: dict, declared: list, mesh: str, side, partners, material, stuck: bool) -> AdhesionPart:
+def adhesion_part(parts: dict, declared: list, mesh: str, side, partners, material, stuck) -> AdhesionPart:
     """A checked declaration. `parts`: the builder's meshes by name; `declared`: the declarations so far."""
     owner = f"add_adhesion of mesh '{mesh}'"
     names = tuple(parts) if isinstance(partners, str) and partners == "all" else partners
@@ -34,7 +34,17 @@ def adhesion_part(parts: dict, declared: list, mesh: str, side, partners, materi
     for other in declared:
         if other.mesh == mesh and not np.array_equal(other.triangle_side, triangle_side):
             raise ValueError(f"{owner}: side differs from an earlier call for this mesh; a mesh has one sticky side")
-    return AdhesionPart(mesh, triangle_side, names, material, bool(stuck))
+    if isinstance(stuck, (bool, np.bool_)):
+        return AdhesionPart(mesh, triangle_side, names, material, bool(stuck))
+    start = np.asarray(stuck)
+    limits = [len(parts[name].vertices) for name in (mesh, names[0], names[0], names[0])]
+    fits = start.ndim == 2 and start.shape[1] == 4 and (start >= 0).all() and (start < limits).all()
+    if not fits or len(names) != 1 or len(np.unique(start[:, 0])) != len(start):
+        raise ValueError(
+            f"{owner}: stuck has shape {start.shape} for partners {', '.join(names)}; it must be True, False, or (k, 4) for "
+            "one partner: each vertex of the mesh once, then the three vertices of its triangle on the partner"
+        )
+    return AdhesionPart(mesh, triangle_side, names, material, True, start.astype(np.int64))
 
 
 def _triangle_side(owner: str, side, triangles: int) -> np.ndarray:

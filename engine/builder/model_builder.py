@@ -264,12 +264,13 @@ class ModelBuilder:
         if parent is not None and ignore_contact and child in self.parts and parent in self.parts:
             self.ignore_contact(parent, child)
 
-    def add_adhesion(self, mesh: str, side, partners, material, stuck: bool = True) -> None:
+    def add_adhesion(self, mesh: str, side, partners, material, stuck=True) -> None:
         """One side of `mesh` sticks to other meshes.
 
         side: "positive" (where the triangle normals point), "negative", "both", or by triangle, int (t,): 1, -1, 2, 0 =
         not sticky. partners: mesh names (its own too, for tape on tape), or "all". material: a FrontAdhesive, say; a
-        pair of meshes named twice follows the later call. stuck: what lies within 1.3 dhat at the start is stuck.
+        pair of meshes named twice follows the later call. stuck: what lies within 1.3 dhat at the start is stuck; or
+        which vertices start stuck and to what, at any distance: int (k, 4), vertex, its triangle on the one partner.
         Raises ValueError for a name, side or material that does not fit.
         """
         self._mesh(mesh)

@@ -39,7 +39,11 @@ def add_roll(
         core_name(name), asset.hub_vertices, asset.hub_triangles, spec.contact, density=spec.core_density,
         transform=core, velocity=twist,
     )  # fmt: skip
-    for partner, material in ((name, adhesive), (core_name(name), core_adhesive or adhesive)):
+    feet = asset.feet
+    start = np.column_stack([feet.point, feet.corners])
+    for partner, material, mine in (
+        (name, adhesive, ~feet.on_core), (core_name(name), core_adhesive or adhesive, feet.on_core)
+    ):  # fmt: skip
         if material is not None:
-            builder.add_adhesion(name, ADHESIVE_SIDE, [partner], material)
+            builder.add_adhesion(name, ADHESIVE_SIDE, [partner], material, stuck=start[mine])
     return name, core_name(name)

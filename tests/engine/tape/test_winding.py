@@ -169,6 +169,29 @@ def test_without_hold_or_adhesive_the_strip_springs_open(wound):
     assert point_speed(engine, before) > 0.05
 
 
+def test_settled_roll_sticks_where_it_was_wound(settled):
+    """Every foot is stuck to its triangle, however far settling has moved it."""
+    builder = ModelBuilder(gravity=(0, 0, 0))
+    lifted = replace(settled, vertices=settled.vertices * (1.003, 1.0, 1.003))  # 65 um: beyond what sticks by touch
+    add_roll(builder, "tape", lifted, adhesive=PRESETS["cloth_19mm"].adhesive)
+    engine = Engine(builder.finalize(num_worlds=2), Options(dt=0.01, newton_tolerance=1e-3))
+    term, model, feet = engine.interfaces[0], engine.model, settled.feet
+    strip, core = (model.meshes[name].points.start for name in ("tape", core_name("tape")))
+    state = term.get_state()["triangle"].reshape(2, -1, 3)
+    expected = feet.corners + np.where(feet.on_core, core, strip)[:, None]
+    for w in range(2):
+        assert np.array_equal(state[w, feet.point], expected + w * model.points_per_world)
+    with pytest.raises(ValueError, match=r"mesh 'tape': stuck has shape \(1, 3\) for partners tape; it must be True"):
+        builder.add_adhesion("tape", "negative", ["tape"], PRESETS["cloth_19mm"].adhesive, stuck=np.array([[0, 1, 2]]))
+
+
+def test_point_speed_is_that_of_the_fastest_point(wound):
+    engine = settling_engine(wound, held=False)
+    before = engine.positions()
+    before[engine.model.meshes[NAME].points.start + 5] -= (3e-5, 0.0, 4e-5)
+    assert point_speed(engine, before) == pytest.approx(5e-3, rel=1e-9)
+
+
 def test_progress_reports_each_step(wound):
     seen = []
     with pytest.raises(RuntimeError, match="after 2 steps the fastest point still moves at .* asked for 1e-09; raise"):
