@@ -72,6 +72,13 @@ def test_work_grows_with_speed():
     assert 1.0 < works[0] < works[1] < 3.0
 
 
+def test_the_smoothed_speed_tends_to_the_speed():
+    engine = stamp(FrontAdhesive(work=WORK, rate_exponent=0.3, rate_speed=0.02), cells=1)
+    move(engine, (0, 0, 0.1), 40)
+    speed = engine.interfaces[0].history.speed.numpy()[:4]
+    assert (speed > 0.08).all() and (speed <= 0.1 * (1 + 1e-9)).all()
+
+
 def test_dissipation_never_falls(seed: int = 5):
     engine = stamp(FrontAdhesive(work=WORK, rate_exponent=0.2), cells=4)
     rng = np.random.default_rng(seed)

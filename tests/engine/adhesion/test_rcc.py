@@ -131,6 +131,26 @@ def test_bonding_is_limited_by_the_pressure():
     assert beta == pytest.approx(pressure / 1e6, rel=1e-3)
 
 
+def test_growing_intensity_gives_no_energy():
+    """Slid open in contact, then held: beta grows, the anchor follows, the stored energy does not grow."""
+    engine = stamp(RccAdhesive(work=WORK, bonding_rate=5.0), cells=2)
+    term, system = engine.interfaces[0], engine.newton.system
+
+    def stored() -> float:
+        inputs = StepInputs(system.points, system.points, wp.array([0.01], dtype=wp.float64))
+        energy = wp.zeros(1, dtype=wp.float64)
+        term.launch_begin_step(inputs)
+        term.launch_value(inputs, energy)
+        return float(energy.numpy()[0])
+
+    move(engine, (0.05, 0, 0), 1)  # 0.5 mm, too fast to bond meanwhile
+    before, beta = stored(), term.history.beta.numpy()[:9].copy()
+    assert (beta < 0.9).all() and before > 0.0
+    move(engine, (0, 0, 0), 1)
+    assert (term.history.beta.numpy()[:9] > beta * 1.01).all()
+    assert stored() == pytest.approx(before, rel=1e-6)
+
+
 def test_paper_scaling_is_a_spring_a_pair_cut_off_at_dhat():
     engine = stamp(RccAdhesive.paper(0.675), cells=2)
     force = []
