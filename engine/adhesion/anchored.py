@@ -38,10 +38,27 @@ class AnchoredTerm(StencilTerm):
             for name, var in kind.vars.items():
                 setattr(struct, name, wp.zeros(max(size, 1), dtype=var.type.dtype, device=self.device))
         for name, var in self.Materials.vars.items():
-            values = [self.parameter(material, name) for material in self.sticky.materials]
-            setattr(self.materials, name, wp.array(values or [0], dtype=var.type.dtype, device=self.device))
+            rows = max(len(self.sticky.materials), 1)
+            setattr(self.materials, name, wp.zeros(rows, dtype=var.type.dtype, device=self.device))
+        self._write_materials()
         self._place_start(model)
         self._initial = self.get_state()
+
+    def _write_materials(self) -> None:
+        for name in self.Materials.vars if self.sticky.materials else ():
+            values = np.array([self.parameter(material, name) for material in self.sticky.materials])
+            getattr(self.materials, name).assign(values)
+
+    def set_material(self, mesh: str, partner: str, material) -> None:
+        """Edit between steps: the declaration that rules this pair gets another material of the same law.
+
+        What is stuck keeps its anchor and history; it pulls by the new material from the next step on. Not part of the
+        saved state. Raises KeyError for a pair that this law does not rule, ValueError for a material of another law.
+        """
+        if getattr(material, "law", None) != self.law:
+            raise ValueError(f"material is {material!r}; this interface needs one of the law '{self.law}'")
+        self.sticky.materials[self.sticky.row_of(mesh, partner)] = material
+        self._write_materials()
 
     def parameter(self, material, name: str):
         """Value of one field of the law's materials struct."""

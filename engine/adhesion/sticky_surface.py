@@ -33,8 +33,7 @@ class AdhesionPart:
     partners: tuple[str, ...]
     material: object
     stuck: bool = True  # points within reach at the start are stuck
-    start: np.ndarray | None = None  # instead these, at any distance: point, its triangle on the one partner; local ids,
-    # int (k, 4)
+    start: np.ndarray | None = None  # instead these, at any distance: point, its triangle on the partner, int (k, 4)
 
 
 @wp.struct
@@ -71,9 +70,15 @@ class StickySurface:
     table: np.ndarray  # int (surfaces, surfaces)
     start_stuck: np.ndarray  # bool (surfaces, surfaces)
     start: np.ndarray  # points of world 0 that start stuck to given triangles, global ids, int (k, 4)
+    names: list[str]  # meshes by local surface
 
-    def replicated(self, dtype, width: int | None = None) -> np.ndarray:
-        return np.zeros((self.size,) if width is None else (self.size, width), dtype)
+    def row_of(self, mesh: str, partner: str) -> int:
+        """Material row of a pair. Raises KeyError when the law does not rule it."""
+        known = [(self.names[a], self.names[b]) for a, b in np.argwhere(self.table >= 0)]
+        if (mesh, partner) not in known:
+            pairs = ", ".join(f"{a} to {b}" for a, b in known) or "none"
+            raise KeyError(f"'{mesh}' does not stick to '{partner}' by this law; pairs: {pairs}")
+        return int(self.table[self.names.index(mesh), self.names.index(partner)])
 
 
 def resolve(parts: list[AdhesionPart]) -> dict[tuple[str, str], AdhesionPart]:
@@ -87,19 +92,20 @@ def sticky_surface(model: Model, parts: list[AdhesionPart], law: str) -> StickyS
     names, sides = list(model.meshes), {part.mesh: part.triangle_side for part in parts}
     surfaces = len(names)
     table, stuck = np.full((surfaces, surfaces), -1, np.int32), np.zeros((surfaces, surfaces), bool)
-    materials: list = []
+    declared: list = []  # one row of the material table a declaration, so that each can be edited by itself
     start: list = [np.zeros((0, 4), np.int64)]
     for (mesh, partner), part in ruled.items():
-        if part.material not in materials:
-            materials.append(part.material)
-        table[names.index(mesh), names.index(partner)] = materials.index(part.material)
+        if not any(part is other for other in declared):
+            declared.append(part)
+        row = next(i for i, other in enumerate(declared) if other is part)
+        table[names.index(mesh), names.index(partner)] = row
         stuck[names.index(mesh), names.index(partner)] = part.stuck and part.start is None
         if part.start is not None:
             first = [model.meshes[name].points.start for name in (mesh, partner)]
             start.append(part.start + np.array([first[0], *3 * [first[1]]]))
     meshes = [name for name in names if any(pair[0] == name for pair in ruled)]
     rows = [_mesh_rows(model.meshes[name], sides[name]) for name in meshes]
-    return _assemble(model, rows, materials, table, stuck, np.concatenate(start))
+    return _assemble(model, rows, [part.material for part in declared], table, stuck, np.concatenate(start))
 
 
 def _mesh_rows(info, triangle_side: np.ndarray) -> dict:
@@ -172,5 +178,5 @@ def _assemble(
     arrays.material = put(table, wp.int32)
     return StickySurface(
         arrays, len(all_points), per_world, materials, all_points, np.tile(joined("cell"), worlds), triangles,
-        np.tile(joined("two_sided"), worlds).astype(bool), table, stuck, start,
+        np.tile(joined("two_sided"), worlds).astype(bool), table, stuck, start, list(model.meshes),
     )  # fmt: skip

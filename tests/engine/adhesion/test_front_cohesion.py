@@ -148,6 +148,18 @@ def test_a_later_call_rules_a_pair_and_other_meshes_do_not_stick():
     assert len(term.stuck_points()) == 0
 
 
+def test_a_material_can_be_edited_between_steps():
+    engine = stamp(cells=3)
+    term = engine.interfaces[0]
+    engine.step()
+    term.set_material("stamp", "plate", FrontAdhesive(work=2 * WORK))
+    assert separation_work(engine, (0, 0, 1), 0.03, 200) == pytest.approx(2 * WORK * SIZE**2, rel=0.01)
+    with pytest.raises(KeyError, match="'plate' does not stick to 'stamp' by this law; pairs: stamp to plate"):
+        term.set_material("plate", "stamp", FrontAdhesive())
+    with pytest.raises(ValueError, match="needs one of the law 'front'"):
+        term.set_material("stamp", "plate", CONTACT)
+
+
 def test_it_does_not_stick_while_it_slides():
     engine = stamp(cells=3, gap=GAP + 1e-3)
     move(engine, (0, 0, -1e-3 / 0.01), 1)
