@@ -41,8 +41,8 @@ def adhesion_part(parts: dict, declared: list, mesh: str, side, partners, materi
     fits = start.ndim == 2 and start.shape[1] == 4 and (start >= 0).all() and (start < limits).all()
     if not fits or len(names) != 1 or len(np.unique(start[:, 0])) != len(start):
         raise ValueError(
-            f"{owner}: stuck has shape {start.shape} for partners {', '.join(names)}; it must be True, False, or (k, 4) for "
-            "one partner: each vertex of the mesh once, then the three vertices of its triangle on the partner"
+            f"{owner}: stuck has shape {start.shape}, partners {', '.join(names)}; it must be True, False, or (k, 4) "
+            "for one partner: each vertex of the mesh once, then the three vertices of its triangle on the partner"
         )
     return AdhesionPart(mesh, triangle_side, names, material, True, start.astype(np.int64))
 

@@ -181,7 +181,7 @@ def test_settled_roll_sticks_where_it_was_wound(settled):
     expected = feet.corners + np.where(feet.on_core, core, strip)[:, None]
     for w in range(2):
         assert np.array_equal(state[w, feet.point], expected + w * model.points_per_world)
-    with pytest.raises(ValueError, match=r"mesh 'tape': stuck has shape \(1, 3\) for partners tape; it must be True"):
+    with pytest.raises(ValueError, match=r"mesh 'tape': stuck has shape \(1, 3\), partners tape; it must be True"):
         builder.add_adhesion("tape", "negative", ["tape"], PRESETS["cloth_19mm"].adhesive, stuck=np.array([[0, 1, 2]]))
 
 
