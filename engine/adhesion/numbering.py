@@ -6,10 +6,13 @@ the kernels and is nobody's neighbour; its history is kept, and comes back when 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import warp as wp
 
-from engine.reduce import Reduction
+if TYPE_CHECKING:  # the reduction stands above the interfaces; only its arrays are read here
+    from engine.reduce import Reduction
 
 
 def moving_points(term, carrier: np.ndarray) -> np.ndarray:

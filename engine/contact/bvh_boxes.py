@@ -16,6 +16,9 @@ import warp as wp
 wp.set_module_options({"enable_backward": False})
 
 
+STRAY = wp.constant(wp.float64(0.25))  # slack of a swept box over the length of the sweep
+
+
 @wp.func
 def round_down(value: wp.float64) -> wp.float32:
     """An fp32 number at or below `value` [same unit]: nearest, then two ulp (2^-23 relative) down."""
@@ -199,7 +202,8 @@ def point_box_kernel(
             s = point_surface[p]
             a = x[p] - frame_start[s]
             b = x[p] + dx[p] * f - frame_end[s]
-            r = offset3(surface_slack[s])
+            # Newton strays from a long guess by a share of it: a list that allows for that is made once a step
+            r = offset3(surface_slack[s] + STRAY * wp.length(b - a))
             lower = round_down_vector(wp.min(a, b) - r)
             upper = round_up_vector(wp.max(a, b) + r)
             if not (wp.isfinite(lower) and wp.isfinite(upper)):  # NaN would corrupt the tree; the check keeps failing

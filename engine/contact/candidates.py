@@ -99,8 +99,7 @@ class Candidates:
         self._surface_table.dhat, self._surface_table.half_thickness = c.surface_dhat, c.surface_half_thickness
         self._surface_table.kappa, self._surface_table.friction_mu = c.surface_kappa, c.surface_friction_mu
         self._surface_table.lip = self._zeros(surfaces, wp.float64) if c.surface_lip is None else c.surface_lip
-        seam = c.point_seam if c.point_seam is not None else np.arange(self.num_points, dtype=np.int32)
-        self._point_seam = seam if isinstance(seam, wp.array) else self._to_device(seam, wp.int32)
+        self._point_rest = self._zeros(self.num_points, wp.vec3d) if c.point_rest is None else c.point_rest
 
     def _allocate_list(self, capacity: int) -> None:
         self.capacity = int(capacity)
@@ -321,5 +320,5 @@ class Candidates:
         self._run(sort.sort_rows_kernel, [self.count, self._row_offset, self._row_count, self._sorted_column], n)
         self._run(sort.fill_kernel,
                   [self.count, self._sorted_row, self._sorted_column, c.vertices, c.edges, c.triangles, c.vertex_area,
-                   c.edge_area, c.edge_rest_length, c.point_surface, c.point_world, self._point_seam,
+                   c.edge_area, c.edge_rest_length, c.point_surface, c.point_world, self._point_rest,
                    self._surface_table, self._published], n)

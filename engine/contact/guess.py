@@ -33,7 +33,7 @@ def soften_kernel(
     dx: wp.array(dtype=wp.vec3d),
     node_dx: wp.array(dtype=wp.vec3d),
 ):
-    """In order of the list, each pair seeing what earlier ones left: Gauss-Seidel on one thread, Jacobi-like on many."""
+    """In order of the list, each pair seeing what earlier ones left: Gauss-Seidel on one thread, Jacobi on many."""
     k = wp.tid()
     while k < near_count[0]:
         i = near[k]

@@ -100,7 +100,7 @@ def detect_kernel(
     active_count: wp.array(dtype=int),
     world_min_gap: wp.array(dtype=wp.float64),
 ):
-    """Gaps of the candidates that may be active, lower bounds for far ones; active ones are listed in candidate order."""
+    """Gaps of candidates that may be active, lower bounds for far ones; active ones are listed in candidate order."""
     i = wp.tid()
     while i < c.count[0]:
         world = c.world[i]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import warp as wp
 
 from engine.contact.pair_filter import PairBuffer
+from engine.distance.edge_edge import edge_edge_weights
 from engine.distance.mollifier import mollifier_threshold
+from engine.distance.point_triangle import point_triangle_weights
+from engine.distance.stencil import weighted_difference
 
 wp.set_module_options({"enable_backward": False})
 
@@ -21,19 +24,22 @@ class SurfaceTable:
     half_thickness: wp.array(dtype=wp.float64)  # [m]
     kappa: wp.array(dtype=wp.float64)  # [Pa]
     friction_mu: wp.array(dtype=wp.float64)  # [-]
-    lip: wp.array(dtype=wp.float64)  # dhat between lips of a cut [m]
+    lip: wp.array(dtype=wp.float64)  # dhat between lips of a cut [m], 0 = the surface has none
 
 
 @wp.func
-def across_a_cut(kind: int, p: wp.vec4i, seam: wp.array(dtype=int)) -> bool:
-    """Whether the two elements met in a point before a cut. They share no point now, or they were no candidates."""
-    split = 1 + kind
-    met = bool(False)
-    for i in range(split):
-        for j in range(split, 4):
-            if seam[p[i]] == seam[p[j]]:
-                met = True
-    return met
+def rest_distance(kind: int, p: wp.vec4i, rest: wp.array(dtype=wp.vec3d)) -> wp.float64:
+    """Distance of the two elements in the rest shape [m]."""
+    a = rest[p[0]]
+    b = rest[p[1]]
+    c = rest[p[2]]
+    d = rest[p[3]]
+    w = wp.vec4d()
+    if kind == 0:
+        w = point_triangle_weights(a, b, c, d)
+    else:
+        w = edge_edge_weights(a, b, c, d)
+    return wp.length(weighted_difference(w, a, b, c, d))
 
 
 @wp.struct
@@ -116,7 +122,7 @@ def fill_kernel(
     edge_rest_length: wp.array(dtype=wp.float64),
     point_surface: wp.array(dtype=int),
     point_world: wp.array(dtype=int),
-    point_seam: wp.array(dtype=int),
+    point_rest: wp.array(dtype=wp.vec3d),
     surfaces: SurfaceTable,
     # Out:
     out: CandidateArrays,
@@ -151,10 +157,11 @@ def fill_kernel(
         out.points[k] = stencil
         out.world[k] = point_world[stencil[0]]
         out.min_separation[k] = surfaces.half_thickness[a] + surfaces.half_thickness[b]
-        if a == b and across_a_cut(out.kind[k], stencil, point_seam):
-            # lips of a cut start a hair apart: they touch as thin sheets do, see docs/physics/cutting.md
-            dhat = wp.min(dhat, surfaces.lip[a])
-            out.min_separation[k] = wp.float64(0.0)
+        if a == b and surfaces.lip[a] > wp.float64(0.0):
+            # lips of a cut lie a hair apart at rest: they touch as thin sheets do, see docs/physics/cutting.md
+            if rest_distance(out.kind[k], stencil, point_rest) < out.min_separation[k] + dhat:
+                dhat = wp.min(dhat, surfaces.lip[a])
+                out.min_separation[k] = wp.float64(0.0)
         out.dhat[k] = dhat
         out.stiffness[k] = wp.min(surfaces.kappa[a], surfaces.kappa[b]) * area * dhat
         out.friction_mu[k] = wp.sqrt(surfaces.friction_mu[a] * surfaces.friction_mu[b])

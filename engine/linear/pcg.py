@@ -88,7 +88,7 @@ def advance_kernel(
     x_out: wp.array(dtype=wp.vec3d),
     r_out: wp.array(dtype=wp.vec3d),
 ):
-    """At negative curvature the direction found so far stands (truncated Newton, Steihaug 1983), at first the gradient's."""
+    """At negative curvature the direction so far stands (truncated Newton, Steihaug 1983), at first the gradient's."""
     i = wp.tid()
     w = node_world[i]
     if node_free[i] == 1 and s.running[w] == 1:

@@ -237,8 +237,9 @@ def _messages(report: StepReport, drives: DriveControl, options: Options) -> lis
         found.append("line search found no descent: the step was cut short (still intersection-free)")
     elif not report.converged:
         found.append(
-            f"not converged after {report.newton_iterations} Newton iterations: update {report.newton_update:.2g} m/s, tolerance "
-            f"{options.newton_tolerance:g} m/s (Options.newton_max_iterations={options.newton_max_iterations})"
+            f"not converged after {report.newton_iterations} Newton iterations: update {report.newton_update:.2g} m/s, "
+            f"tolerance {options.newton_tolerance:g} m/s "
+            f"(Options.newton_max_iterations={options.newton_max_iterations})"
         )
     behind = drives.behind()
     if behind.any():
