@@ -13,7 +13,8 @@ import numpy as np
 from engine.adhesion.numbering import whole_state
 from engine.tape.placing import core_name
 
-TENSION_ROWS = 12  # rows of the free end, its own end left out, over which tension is averaged
+TENSION_ROWS = 12  # rows of cells next to the roll over which tension is averaged
+FOLD_ROWS = 2  # rows of cells between the last stuck row and those
 
 
 def tape_reader(session) -> TapeReader | None:
@@ -115,16 +116,16 @@ def free_rows(asset, stuck: np.ndarray) -> int:
 
 
 def strip_tension(asset, x: np.ndarray, free: int) -> float:
-    """Mean force along the outer part of the free end [N]: second Piola stress times stretch, as the membrane has it.
+    """Mean force along the free end next to the roll [N]: second Piola stress times stretch, as the membrane has it.
 
-    x: vertices (n, 3) [m]; free: rows that are off the roll.
+    x: vertices (n, 3) [m]; free: rows that are off the roll. 0 while fewer than five rows are.
     """
-    rows = min(free - 2, TENSION_ROWS)
-    if rows < 1:
-        return 0.0
     spec, per_row = asset.spec, 2 * asset.spec.cells_across
-    last = len(asset.triangles) - per_row  # the outermost row of cells is held by whatever holds the end
-    t = asset.triangles[last - rows * per_row : last]
+    first = asset.num_rows - free + FOLD_ROWS  # row of cells k lies between rows k and k + 1 of points
+    last = min(first + TENSION_ROWS, asset.num_rows - 2)  # the outermost one is bent by what holds the end
+    if last <= first:
+        return 0.0
+    t = asset.triangles[first * per_row : last * per_row]
     rest = np.stack([asset.rest_vertices[t[:, k], :2] - asset.rest_vertices[t[:, 0], :2] for k in (1, 2)], axis=2)
     now = np.stack([x[t[:, k]] - x[t[:, 0]] for k in (1, 2)], axis=2)
     f = now @ np.linalg.inv(rest)  # (t, 3, 2), first column along the strip

@@ -121,6 +121,8 @@ def _wind(spec, output: Path, settle: bool, most_steps: int) -> None:
         try:
             asset = _settled(asset, most_steps)
         except RuntimeError as error:
+            if not str(error).startswith("settle_roll"):
+                raise
             raise _refuse(str(error)) from None
         record = asset.settled
         console.print(
