@@ -78,7 +78,7 @@ class Newton:
 
     # ----------------------------------------------------------------------------------------------------------------
     def step(self, control: Control) -> StepReport:
-        self.stages.reset_times()
+        self.stages.begin_step()
         report = StepReport(linear_solver=self.system.solver_name)
         self.system.cg.total.zero_()
         self.drives.begin(control.body_transform)
@@ -87,9 +87,7 @@ class Newton:
             if friction_pass > 0:
                 self._refresh_friction()
             self._minimise(report)
-        self.stages.run("finish")
-        if self.system.interfaces:
-            self.stages.run("histories")
+        self.stages.run_joined("finish", *(("histories",) if self.system.interfaces else ()))
         self._finish_report(report)
         return report
 
@@ -101,12 +99,10 @@ class Newton:
             if s.candidates.num_candidates > SHORT_LIST and self._listed_sweep > WIDE_SWEEP * sweep:
                 s.candidates.invalidate()  # made for faster motion: every pass over it would cost too much
             self._update_candidates(report)
-        self.stages.run("detect")
-        self.stages.run("soften")
+        self.stages.run_joined("detect", "soften")
         if self._update_candidates(report):  # the guess has changed: it must still be one that the list covers
             self.stages.run("detect")
-        self.stages.run("start")
-        self.stages.run("hold")
+        self.stages.run_joined("start", "hold")
 
     def _refresh_friction(self) -> None:
         self.system.worlds.active.fill_(1)
@@ -124,44 +120,39 @@ class Newton:
             self.system.worlds.iterations.zero_()
 
     def _iterate(self, report: StepReport) -> None:
-        s, run = self.system, self.stages.run
-        energy_known = False
+        s, stages = self.system, self.stages
+        energy = ("energy",)  # of the first positions; afterwards that of the accepted trial
         while True:
-            run("detect")
-            run("linearise")
-            self._solve(report)
-            run("update")
+            if self.options.linear_solver == "direct":
+                stages.run_joined("detect", "linearise")
+                self._solve_direct()
+                stages.run("update")
+            else:
+                stages.run_joined("detect", "linearise", "factor", "solve", "update")
+                self._mend_direction(report)
             if self._update_candidates(report):
-                run("detect")
-            run("bound")
-            if not energy_known:
-                run("energy")
-                energy_known = True
-            run("search")
-            run("accept")
+                stages.run("detect")
+            stages.run_joined("bound", *energy, "search", "accept")
+            energy = ()
             report.newton_iterations += 1
             if self.on_iteration is not None:
                 self.on_iteration()
             if s.remaining.numpy()[0] == 0:
                 return
 
-    def _solve(self, report: StepReport) -> None:
-        s = self.system
-        if self.options.linear_solver == "direct":
-            self._solve_direct()
-            return
-        self.stages.run("factor")
-        self.stages.run("solve")
-        if not s.use_band and s.cg.scalars.broken.numpy().any() and s.worlds.exact.numpy().any():
+    def _mend_direction(self, report: StepReport) -> None:
+        """Other ways to a direction when the solver found none."""
+        s, stages = self.system, self.stages
+        broken = bool(s.cg.scalars.broken.numpy().any())
+        if broken and not s.use_band and s.worlds.exact.numpy().any():
             s.worlds.exact.zero_()  # the exact Hessian was too indefinite even for its preconditioner
-            self.stages.run("linearise")
-            self.stages.run("factor")
-            self.stages.run("solve")
-        if s.use_band and s.cg.scalars.broken.numpy().any():
-            self.stages.run("solve plain")
+            stages.run_joined("linearise", "factor", "solve", "update")
+        elif broken and s.use_band:
+            stages.run_joined("solve plain", "update")
             report.linear_solver = "pcg (band factor broke down)"
         if self._on_cpu and int(s.cg.iterations.numpy()[0]) >= self.options.linear_max_iterations:
             self._solve_direct()  # PCG ran out: a factorisation is dearer, a wrong direction dearer still
+            stages.run("update")
             report.linear_solver = "direct (PCG ran out of iterations)"
 
     def _solve_direct(self) -> None:
