@@ -18,7 +18,7 @@ from engine.signals import read_signals, touching_vertices
 from engine.stepper.embed import PointMap
 from engine.stepper.newton import Newton
 from engine.tape.cluster import RollCluster
-from engine.topology import check_apart, make_cut, planned_cut, replay_cuts, restore_topology, topology_of
+from engine.topology import check_apart, make_cut, planned_cut, replay_cuts, restore_topology, start_from, topology_of
 from engine.types import Control, Model, Signals, State, StepReport
 from engine.working import Working
 
@@ -136,9 +136,9 @@ class Engine:
             self.state.v.assign(v)
             self._rebuild()
 
-    def plan_cut(self, cut: Cut) -> tuple[list[Cut], list[np.ndarray]]:
-        """Where a cut would run on the mesh as it lies now, to show it first: the same cut in rest places, one edit a
-        stretch, and polylines in the world [m], (k, 3) each. Nothing is changed; raises like `apply`."""
+    def plan_cut(self, cut: Cut) -> tuple[list[Cut], list[list[tuple[int, int, float]]]]:
+        """What a cut would do, to show it first (engine.cutting.operator): the same cut in rest places, one edit a
+        stretch, and its paths on the mesh. Nothing is changed; raises like `apply`."""
         return planned_cut(self, cut)
 
     def grasped(self, world: int = 0) -> dict[str, np.ndarray]:
@@ -161,7 +161,7 @@ class Engine:
         """Back to the model's initial state, all worlds or one. Cuts are undone when all worlds are reset; one world of
         a batch alone keeps them, its sheets lie cut where they started."""
         if world is None and self.cuts:
-            self._start(self._uncut, [])
+            start_from(self, self._uncut, [])
             self._control = self._initial_control()
             self._rebuild()
             return

@@ -159,7 +159,7 @@ def _subset_collision(c, faces, points, point_map, device):
         edge_rest_length=take(c.edge_rest_length, edges, wp.float64),
         point_surface=take(c.point_surface, points, wp.int32),
         point_world=take(c.point_world, points, wp.int32),
-        point_seam=None if c.point_seam is None else take(c.point_seam, points, wp.int32),
+        point_rest=None if c.point_rest is None else take(c.point_rest, points, wp.vec3d),
     )
 
 

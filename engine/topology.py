@@ -8,7 +8,7 @@ import warp as wp
 from engine.builder.recut import plan, recut, surgery_of
 from engine.cutting.cut import Cut, CutRecord, resolve
 from engine.cutting.splitting import Node
-from engine.cutting.transfer import Transfer
+from engine.cutting.transfer import Transfer, keep_materials
 from engine.types import State, StepReport
 
 REPLACED = ("model", "cuts", "_riding", "interfaces", "rolls", "state", "_driven", "_driven_joints")
@@ -35,9 +35,11 @@ def resolved(engine, edit: Cut, x: np.ndarray) -> CutRecord:
     return resolve(edit, base.meshes[edit.mesh], engine._riding.mesh_places(edit.mesh, edit.world, x))
 
 
-def planned_paths(engine, edit: Cut) -> list[list[Node]]:
-    """Where the cut would run on the mesh as it lies now; nothing is changed. Raises like `Engine.apply`."""
-    return plan(engine._riding.base, resolved(engine, edit, engine.state.x.numpy()))
+def planned_cut(engine, edit: Cut) -> tuple[list[Cut], list[list[Node]]]:
+    """The same cut in the rest plane, one edit a stretch, and the paths that it would take; nothing is changed. Raises
+    like `Engine.apply`."""
+    record = resolved(engine, edit, engine.state.x.numpy())
+    return [Cut(edit.mesh, line, world=edit.world) for line in record.lines], plan(engine._riding.base, record)
 
 
 def make_cut(engine, edit: Cut, x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -92,4 +94,11 @@ def replay_cuts(engine, records: list[CutRecord]) -> None:
         model = recut(model, record, surgery_of(model, record))
     if records:
         model.topology_version = max(model.topology_version, newest + 1)
-    engine._start(model, list(records))
+    start_from(engine, model, list(records))
+
+
+def start_from(engine, model, records: list[CutRecord]) -> None:
+    """The initial state of a model of the same scene; edited materials stay. Rebuild next."""
+    before = engine.interfaces
+    engine._start(model, records)
+    keep_materials(before, engine.interfaces)

@@ -48,8 +48,9 @@ class CollisionGeometry:
     surface_local: wp.array  # id within its world, int
     ignored: wp.array2d  # 1 where two local surfaces never touch (layers, joints), int8 (S, S)
     surfaces_per_world: int
-    point_seam: wp.array | None = None  # equal for points that were one before a cut, int (P,); None = no cuts
-    surface_lip: wp.array | None = None  # dhat between the lips of a cut, where thickness counts nothing [m], float64
+    # surfaces that have been cut; None where there are none
+    point_rest: wp.array | None = None  # place in the mesh's rest shape [m], vec3d (P,)
+    surface_lip: wp.array | None = None  # dhat between lips, whose thickness counts nothing; 0 = no cut [m], float64
 
 
 @dataclass

@@ -113,7 +113,7 @@ def _collision(builder, parts, surfaces: WorldSurfaces, num_worlds: int, points:
     def per_surface(values):
         return np.tile(np.array(values), num_worlds)
 
-    contacts = [part.contact for part in parts]
+    contacts, lips = [part.contact for part in parts], any(part.cut for part in parts)
     ignored = ignored_table(parts, builder.ignored_meshes, builder.ignored_layers)
     return CollisionGeometry(
         vertices=_int(ids(surfaces.vertices), device),
@@ -130,8 +130,8 @@ def _collision(builder, parts, surfaces: WorldSurfaces, num_worlds: int, points:
         surface_friction_mu=_float(per_surface([c.friction_mu for c in contacts]), device),
         surface_self_collision=_int(per_surface([int(c.self_collision) for c in contacts]), device),
         surface_local=_int(per_surface(range(len(parts))), device),
-        point_seam=_int(ids(surfaces.point_seam), device),
-        surface_lip=_float(per_surface([0.5 * p.cut.kerf if p.cut else 0.0 for p in parts]), device),
+        point_rest=_vec3(np.tile(surfaces.point_rest, (num_worlds, 1)), device) if lips else None,
+        surface_lip=_float(per_surface([0.5 * p.cut.kerf if p.cut else 0.0 for p in parts]), device) if lips else None,
         ignored=wp.array(ignored, dtype=wp.int8, device=device),
         surfaces_per_world=len(parts),
     )

@@ -16,6 +16,7 @@ class CutShell:
     seam: np.ndarray  # equal for vertices that were one before a cut, int64 (n,)
     area: np.ndarray  # retained rest area: a piece has its share of the triangle before [m2], float64 (t,)
     cell_area: np.ndarray  # rest area of the triangle of the uncut mesh in which each lies [m2], float64 (t,)
+    hinge_shape: np.ndarray  # of mesh.topology.hinges: pieces of a side share what it had [-], float64 (h,)
     kerf: float  # distance of the lips of a fresh cut [m]
     vertices: int  # of the uncut mesh; they keep their ids
 

@@ -11,7 +11,8 @@ from engine.cutting.cut import CutRecord, mean_edge
 from engine.cutting.path import plan_paths
 from engine.cutting.planar import rest_plane
 from engine.cutting.surgery import Surgery, operate
-from engine.mesh.rest import triangle_areas
+from engine.mesh.rest import hinge_shape, triangle_areas
+from engine.mesh.topology import hinges
 from engine.types import Model
 
 LARGEST_KERF = 1e-5  # [m]
@@ -40,8 +41,9 @@ def plan(model: Model, record: CutRecord) -> list:
     if not paths:
         line = record.lines[0]
         raise ValueError(
-            f"the cut from {line[0].tolist()} to {line[-1].tolist()} m in the rest plane does not cross mesh "
-            f"'{record.mesh}', or is shorter than a cell (mean edge {mean_edge(part.rest, part.triangles):.3g} m)"
+            f"the cut from {line[0].tolist()} to {line[-1].tolist()} m in the rest plane parts nothing: it does not "
+            f"cross mesh '{record.mesh}', runs along its border or an older cut, or is shorter than a cell (mean edge "
+            f"{mean_edge(part.rest, part.triangles):.3g} m)"
         )
     return paths
 
@@ -54,8 +56,8 @@ def surgery_of(model: Model, record: CutRecord) -> Surgery:
     surgery = operate(points, part.triangles, seam, paths, _kerf(part))
     if not surgery.doubled:
         raise ValueError(
-            f"the cut in mesh '{record.mesh}' runs along one edge inside the sheet, where nothing can part; make it "
-            f"longer than two cells (mean edge {mean_edge(part.rest, part.triangles):.3g} m)"
+            f"the cut in mesh '{record.mesh}' parts nothing: it runs along one edge inside the sheet; make it longer "
+            f"than two cells (mean edge {mean_edge(part.rest, part.triangles):.3g} m)"
         )
     return surgery
 
@@ -66,13 +68,23 @@ def recut(model: Model, record: CutRecord, surgery: Surgery) -> Model:
 
     source = Source(_source(model))
     source.parts[record.mesh] = _cut_part(source.parts[record.mesh], surgery)
-    source.adhesion = [
-        replace(a, triangle_side=a.triangle_side[surgery.parent]) if a.mesh == record.mesh else a
-        for a in source.adhesion
-    ]
+    triangles = model.meshes[record.mesh].triangles
+    source.adhesion = [_cut_adhesion(a, record.mesh, triangles, surgery) for a in source.adhesion]
     fresh = build_model(source, model.num_worlds, model.device)
     fresh.topology_version = model.topology_version + 2  # an edit of riders adds one for the time it lasts
     return fresh
+
+
+def _cut_adhesion(part, mesh: str, triangles: np.ndarray, s: Surgery):
+    """The declaration on the cut mesh. triangles: before the cut."""
+    if part.mesh == mesh:
+        part = replace(part, triangle_side=part.triangle_side[s.parent])
+    if part.start is not None and mesh in part.partners:  # a piece for each triangle: anchors may lie beside it
+        piece = dict(zip(s.parent[::-1].tolist(), s.triangles[::-1], strict=True))
+        known = {tuple(sorted(t)): piece[k] for k, t in enumerate(triangles.tolist())}
+        corners = [known.get(tuple(sorted(t)), t) for t in part.start[:, 1:].tolist()]
+        part = replace(part, start=np.column_stack([part.start[:, 0], np.array(corners)]))
+    return part
 
 
 def _source(model: Model) -> Source:
@@ -89,10 +101,14 @@ def _kerf(part: MeshPart) -> float:
 
 def _cut_part(part: MeshPart, s: Surgery) -> MeshPart:
     area = triangle_areas(part.rest, part.triangles)
-    whole = part.cut or CutShell(np.arange(len(part.rest)), area, area, _kerf(part), len(part.rest))
+    shape = hinge_shape(part.rest, hinges(part.triangles)) if part.cut is None else part.cut.hinge_shape
+    whole = part.cut or CutShell(np.arange(len(part.rest)), area, area, shape, _kerf(part), len(part.rest))
     pieces = triangle_areas(s.mixed(part.rest, material=True), s.triangles)
     share = pieces / np.bincount(s.parent, weights=pieces)[s.parent]
-    cut = CutShell(s.seam, whole.area[s.parent] * share, whole.cell_area[s.parent], whole.kerf, whole.vertices)
+    cut = CutShell(
+        s.seam, whole.area[s.parent] * share, whole.cell_area[s.parent], _cut_hinges(part, whole.hinge_shape, s),
+        whole.kerf, whole.vertices,
+    )  # fmt: skip
     mass = part.material.density * part.material.thickness * cut.area / 3.0
     carrier = np.full(len(s.seam), -1)
     for body in np.unique(part.carrier[part.carrier >= 0]):
@@ -108,3 +124,19 @@ def _cut_part(part: MeshPart, s: Surgery) -> MeshPart:
         point_mass=np.bincount(s.triangles.reshape(-1), weights=np.repeat(mass, 3), minlength=len(s.seam)),
         cut=cut,
     )
+
+
+def _cut_hinges(part: MeshPart, shape: np.ndarray, s: Surgery) -> np.ndarray:
+    """Shape factors of the new hinges: a side that was there before keeps its bending energy at any bend, its pieces
+    share it by length; sides inside an old triangle are flat and follow the rule of any mesh."""
+    rest = s.mixed(part.rest, material=True)
+    fresh = hinges(s.triangles)
+    result = hinge_shape(rest, fresh)
+    old = {(min(a, b), max(a, b)): k for k, (a, b) in enumerate(hinges(part.triangles)[:, :2].tolist())}
+    support = [set(c[w > 1e-9].tolist()) for c, w in zip(s.corners, s.material, strict=True)]
+    for k, (a, b) in enumerate(fresh[:, :2].tolist()):
+        side = tuple(sorted(support[a] | support[b]))
+        if side in old:
+            length = np.linalg.norm(part.rest[side[1]] - part.rest[side[0]])
+            result[k] = shape[old[side]] * np.linalg.norm(rest[b] - rest[a]) / length
+    return result

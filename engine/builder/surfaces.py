@@ -22,7 +22,7 @@ class WorldSurfaces:
     edge_area: np.ndarray
     edge_rest_length: np.ndarray
     point_surface: np.ndarray
-    point_seam: np.ndarray
+    point_rest: np.ndarray  # of meshes that have been cut, else 0
 
     @property
     def vertices(self) -> np.ndarray:
@@ -33,7 +33,7 @@ def build_surfaces(parts: list[MeshPart], layout: WorldLayout) -> WorldSurfaces:
     """Edges, triangles, areas and owners; rest lengths and areas come from the rest shape."""
     points = layout.num_points
     vertex_area, point_surface = np.zeros(points), np.full(points, -1)
-    point_seam = np.arange(points)
+    point_rest = np.zeros((points, 3))
     edges, triangles, edge_area, edge_length = [], [], [], []
     for surface, part in enumerate(parts):
         where = layout.mesh_points[part.name]
@@ -46,10 +46,10 @@ def build_surfaces(parts: list[MeshPart], layout: WorldLayout) -> WorldSurfaces:
         vertex_area[where] = vertex_areas(part.rest, part.triangles)
         point_surface[np.unique(part.triangles) + where.start] = surface
         if part.cut is not None:
-            point_seam[where] = part.cut.seam + where.start
+            point_rest[where] = part.rest
     return WorldSurfaces(
         np.concatenate(edges), np.concatenate(triangles), vertex_area,
-        np.concatenate(edge_area), np.concatenate(edge_length), point_surface, point_seam,
+        np.concatenate(edge_area), np.concatenate(edge_length), point_surface, point_rest,
     )  # fmt: skip
 
 

@@ -77,12 +77,14 @@ def _add_shell(terms: TermCollector, part: MeshPart, layout: WorldLayout) -> Non
         lame_lambda=m.young * m.poisson / (1.0 - m.poisson**2),  # plane stress
     )  # fmt: skip
     h = hinges(part.triangles)
-    h = h[_deformable(layout, h + start)]
+    shape = rest.hinge_shape(part.rest, h) if part.cut is None else part.cut.hinge_shape
+    keep = _deformable(layout, h + start)
+    h, shape = h[keep], shape[keep]
     rigidity = m.young * m.thickness**3 / (12.0 * (1.0 - m.poisson**2))
     scale = {"plate": 1.0, "grinspun": 3.0}[m.bending_weight]
     terms.add(
         "hinge", h + start,
-        rest_angle=rest.hinge_angles(part.rest, h), weight=scale * rigidity * rest.hinge_shape(part.rest, h),
+        rest_angle=rest.hinge_angles(part.rest, h), weight=scale * rigidity * shape,
     )  # fmt: skip
 
 

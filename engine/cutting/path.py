@@ -2,8 +2,10 @@
 
 Inside a triangle a path is a chord between two places on its border. Only chords whose pieces keep MIN_ANGLE and a
 height of `clearance` are legal; sides of the mesh always are, so a legal path exists, and a poor line is moved by less
-than a cell rather than refused. Among the legal paths the one nearest to the line is taken (Dijkstra over chords, cost
-= length weighted by the squared distance from the line). A path ends at a vertex, or anywhere on the border.
+than a cell rather than refused. Along the border, also that of an older cut, a path runs without cutting; within
+BORDER_REACH of the line that is as good as the line itself, so that a cut joins an older one and trims no shavings.
+Among the legal paths the one nearest to the line is taken (Dijkstra over chords, cost = length weighted by the squared
+distance from the line). A path ends at a vertex, or anywhere on the border.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from engine.mesh.topology import edge_table
 
 SHARES = (1.0 / 3.0, 0.5, 2.0 / 3.0)  # where a path may cross an edge besides where the line does
 NEAR_END = 0.02  # crossings nearer to a vertex than this share are never used as they are
+BORDER_REACH = 0.6  # of a cell
+ALONG_SIDE, ALONG_BORDER = -1, -2  # in place of the triangle that an arc crosses
 OWN_HEIGHT = 0.3  # clearance asked of pieces is at most this share of the triangle's own height
 
 
@@ -46,16 +50,14 @@ class Run:
 
 
 def plan_paths(points: np.ndarray, triangles: np.ndarray, line: np.ndarray, clearance: float) -> list[list[Node]]:
-    """Paths of a cut along `line`, one a connected stretch, each a list of nodes.
+    """Paths of a cut along `line`, each a list of nodes.
 
     points (n, 2), line (k, 2) [m] in the flat rest plane; triangles (t, 3); clearance: height that pieces keep where
     the triangle itself is high enough [m]. Empty where the line misses the mesh or is shorter than a cell.
     """
     paths = []
     for run in find_runs(points, triangles, line):
-        path = _PathFinder(points, triangles, line, run, clearance).find()
-        if len(path) > 1:
-            paths.append(path)
+        paths += _PathFinder(points, triangles, line, run, clearance).find()
     return paths
 
 
@@ -153,8 +155,12 @@ class _PathFinder:
                     for other in sides[(k + 1) % 3]:
                         self._try(t, node, other, height)
                 a, b = int(corners[k]), int(corners[(k + 1) % 3])
-                if (min(a, b), max(a, b)) not in self.border and a < b:
-                    self._join(vertex_node(a), vertex_node(b), -1)
+                if (min(a, b), max(a, b)) in self.border:
+                    ends = [vertex_node(a), *sorted(sides[k], key=lambda n, a=a: n[2] if n[0] == a else 1.0 - n[2])]
+                    for first, second in zip(ends, [*ends[1:], vertex_node(b)], strict=True):
+                        self._join(first, second, ALONG_BORDER)
+                elif a < b:
+                    self._join(vertex_node(a), vertex_node(b), ALONG_SIDE)
 
     def _edge_nodes(self, a: int, b: int) -> list[Node]:
         """Places where a path may cross this edge: none unless the line does."""
@@ -181,8 +187,11 @@ class _PathFinder:
     def _join(self, first: Node, second: Node, triangle: int) -> None:
         p, q = node_place(self.points, first), node_place(self.points, second)
         samples = np.array([p, 0.5 * (p + q), q])
-        away = line_distance(self.line, samples) / (0.3 * self.cell)
-        cost = float(np.linalg.norm(q - p) * (0.05 + np.array([1.0, 4.0, 1.0]) @ away**2 / 6.0))
+        away, price = line_distance(self.line, samples), 0.05
+        if triangle == ALONG_BORDER:
+            away, price = np.maximum(away - BORDER_REACH * self.cell, 0.0), 0.01  # rather around than through
+        away = away / (0.3 * self.cell)
+        cost = float(np.linalg.norm(q - p) * (price + np.array([1.0, 4.0, 1.0]) @ away**2 / 6.0))
         self.arcs.setdefault(first, []).append((second, triangle, cost))
         self.arcs.setdefault(second, []).append((first, triangle, cost))
 
@@ -198,23 +207,27 @@ class _PathFinder:
                 ends[node] = self.cell * (away / (0.5 * self.cell)) ** 2
         return ends
 
-    def find(self) -> list[Node]:
-        """Nodes of the cheapest path, or [] when there is none of any length."""
+    def find(self) -> list[list[Node]]:
+        """The cheapest path without the stretches along the border, [] when nothing is left."""
         starts, goals = self._ends(self.run.s0, self.run.enters), self._ends(self.run.s1, self.run.leaves)
         path = self._search(starts, goals)
-        if _crosses_twice(path, self.arcs):  # a triangle takes one chord only: follow the sides instead
+        if _crosses_twice(path):  # a triangle takes one chord only: follow the sides instead
             self.arcs = {n: [a for a in arcs if a[1] < 0] for n, arcs in self.arcs.items() if is_vertex(n)}
-            keep = self.arcs.keys()
-            path = self._search(
-                {n: c for n, c in starts.items() if n in keep}, {n: c for n, c in goals.items() if n in keep}
-            )
-        return [node for node, _ in path]
+            self.arcs = {n: [a for a in arcs if is_vertex(a[0])] for n, arcs in self.arcs.items()}
+            starts, goals = ({n: c for n, c in ends.items() if n in self.arcs} for ends in (starts, goals))
+            path = self._search(starts, goals)
+        parts: list[list[Node]] = [[]]
+        for node, through in path:
+            if through == ALONG_BORDER:
+                parts.append([])
+            parts[-1].append(node)
+        return [part for part in parts if len(part) > 1]
 
     def _search(self, starts, goals) -> list[tuple[Node, int]]:
         """States are (node, triangle it was reached through): a path leaves an edge on its other side."""
         best: dict[tuple[Node, int], float] = {}
         came: dict[tuple[Node, int], tuple | None] = {}
-        queue = [(cost, node, -1) for node, cost in starts.items()]
+        queue = [(cost, node, ALONG_SIDE) for node, cost in starts.items()]
         for cost, node, via in queue:
             best[node, via], came[node, via] = cost, None
         heapq.heapify(queue)
@@ -226,24 +239,25 @@ class _PathFinder:
             if node in goals and cost + goals[node] < goal:
                 goal, reached = cost + goals[node], (node, via)
             for other, triangle, step in self.arcs.get(node, ()):
-                if not is_vertex(node) and triangle == via:
+                if triangle >= 0 and triangle == via and not is_vertex(node):
                     continue
-                state = (other, -1 if is_vertex(other) else triangle)
+                state = (other, ALONG_SIDE if is_vertex(other) else triangle)
                 if cost + step < best.get(state, np.inf):
                     best[state], came[state] = cost + step, (node, via, triangle)
                     heapq.heappush(queue, (cost + step, *state))
         path = []
         while reached is not None:
             before = came[reached]
-            path.append((reached[0], -1 if before is None else before[2]))
+            path.append((reached[0], ALONG_SIDE if before is None else before[2]))
             reached = None if before is None else before[:2]
         return path[::-1]
 
 
-def _crosses_twice(path: list[tuple[Node, int]], arcs) -> bool:
+def _crosses_twice(path: list[tuple[Node, int]]) -> bool:
     chords = [triangle for _, triangle in path if triangle >= 0]
-    nodes = [node[:2] for node, _ in path]
-    return len(set(chords)) != len(chords) or len(set(nodes)) != len(nodes)
+    cut = [k for k, (_, triangle) in enumerate(path) if triangle >= 0]
+    sides = {path[j][0][:2] + path[j][0][2:] for k in cut for j in (k - 1, k) if not is_vertex(path[j][0])}
+    return len(set(chords)) != len(chords) or len({side[:2] for side in sides}) != len(sides)
 
 
 def line_distance(line: np.ndarray, points: np.ndarray) -> np.ndarray:

@@ -5,6 +5,8 @@ A place (node) is a vertex (i, i, 0.0) or lies on the edge i < j at share t from
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 MIN_ANGLE = np.radians(12.0)  # of a piece; kept a little above the 10 degrees that are promised
@@ -56,9 +58,27 @@ def split_triangle(points: np.ndarray, corners, first: Node, second: Node) -> li
 
 
 def quality(points: np.ndarray, pieces) -> tuple[float, float]:
-    """Smallest angle [rad] and smallest height [m] of the pieces."""
-    corners = np.array([[node_place(points, node) for node in piece] for piece in pieces])
-    return smallest_angle(corners), smallest_height(corners)
+    """Smallest angle [rad] and smallest height [m] of the pieces; points (n, 2). In plain numbers: it is called for
+    every chord that a path might take."""
+    angle = height = math.inf
+    for piece in pieces:
+        (ax, ay), (bx, by), (cx, cy) = (_plain_place(points, node) for node in piece)
+        a, b, c = math.hypot(cx - bx, cy - by), math.hypot(ax - cx, ay - cy), math.hypot(bx - ax, by - ay)
+        double_area = abs((bx - ax) * (cy - ay) - (by - ay) * (cx - ax))
+        short, _, long = sorted((a, b, c))
+        other = a + b + c - short - long
+        height = min(height, double_area / max(long, 1e-300))
+        angle = min(angle, math.asin(min(1.0, double_area / max(other * long, 1e-300))))  # opposite the shortest side
+    return angle, height
+
+
+def _plain_place(points: np.ndarray, node: Node) -> tuple[float, float]:
+    a, b, t = node
+    ax, ay = points[a].tolist()
+    if a == b:
+        return ax, ay
+    bx, by = points[b].tolist()
+    return (1.0 - t) * ax + t * bx, (1.0 - t) * ay + t * by
 
 
 def smallest_angle(corners: np.ndarray) -> float:

@@ -71,7 +71,25 @@ class Transfer:
         result = np.zeros((self.new.num_nodes, 3))
         own = count == 1
         result[node[own]] = points[own]  # frame points of bodies are among them
+        if not place:
+            self._keep_momentum(result, points)
         return result
+
+    def _keep_momentum(self, v: np.ndarray, points: np.ndarray) -> None:
+        """Riders that the kerf has moved on their body keep their momentum: the body takes up the change. v: new nodes'
+        velocities, changed in place; points: velocities of the material at the new points."""
+        node, _, weights, _ = _riding_table(self.riding)
+        mass = self.new.source.parts[self.mesh].point_mass
+        bodies, count = self.new.node_body.numpy(), self.riding.count.copy()
+        count[self.riding.points] = 4
+        for _, block in self.blocks():
+            local = np.flatnonzero((count[block] == 4) & self.surgery.changed)
+            ids = block.start + local
+            for first in np.unique(node[ids]):
+                mine, i = ids[node[ids] == first], local[node[ids] == first]
+                w, m = weights[mine], mass[i, None]
+                change = w.T @ (m * (points[mine] - w @ v[first : first + 4]))
+                v[first : first + 4] += np.linalg.solve(self.riding._mass_of(int(bodies[first])), change)
 
     # riders -----------------------------------------------------------------------------------------------------
     def _ride(self, before: Riding, x: np.ndarray) -> Riding:
@@ -131,9 +149,17 @@ class Transfer:
     def interfaces(self, terms: tuple) -> tuple:
         """The same terms on the new model, with the records of the old ones."""
         fresh = tuple(make(self.new) for make in self.new.interfaces)
+        keep_materials(terms, fresh)
         for before, after in zip(terms, fresh, strict=True):
             adopt_state(after, _Histories(self, before, after).moved())
         return fresh
+
+
+def keep_materials(before: tuple, after: tuple) -> None:
+    """Materials may have been edited in a running scene: the terms `after` take them from the same terms `before`."""
+    for old, new in zip(before, after, strict=True):
+        new.sticky.materials[:] = old.sticky.materials
+        new._write_materials()
 
 
 class _Histories:
