@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from app.frame import Frame
+from app.tape import adhesive_pairs
 
 
 def loop_info(loop, frame: Frame) -> dict[str, Any]:
@@ -16,7 +17,7 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
 
     scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
     (name -> (3,) [N] on the driven tool), pads (name, depth (h, w) [m], force [N]), coat_depth (mesh -> (k,) [m]),
-    tape (`app.tape.TapeReader.read`).
+    tape (`app.tape.TapeReader.read`), adhesives (`app.tape.adhesive_pairs`).
     """
     sample = frame.sample
     latency = None
@@ -36,6 +37,7 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
         "latency_ms": latency, "slow": loop.slow, "teleop": loop.operator.about(frame.signals),
         "record": record_info(loop.wiring.recorder), "checkpoints": marks, "forces": forces, "pads": pads,
         "coat_depth": loop._coats, "tape": loop._tape_now,
+        "adhesives": adhesive_pairs(loop.session.engine) if loop._tape is not None else [],
     }  # fmt: skip
 
 

@@ -150,6 +150,8 @@ class FrameLoop(Wishes):
         requests += [Request(verb) for verb in sample.pressed if verb in LOOP_VERBS]
         for request in requests:
             self._carry_out(request)
+        requests += self._retold
+        self._retold = []
         stepping = (not self.paused or self._single_steps > 0) and not self._stop
         self._single_steps = max(self._single_steps - 1, 0)
         command = control = None
@@ -358,6 +360,8 @@ class FrameLoop(Wishes):
         self._tactile: dict[str, dict] = {}
         self._tape = tape_reader(session)
         self._tape_now: dict[str, Any] = {}
+        self._adhesion_edits: dict[tuple[str, str], Request] = {}
+        self._retold: list[Request] = []
         self._undo.clear()
         self.operator.settle(session.scene, engine)
         self.checkpoints = Checkpoints(engine.get_state, getattr(engine, "save", None), self.wiring.checkpoint_folder)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from app.record import Episode
 from app.replay import InputReplay, StateReplay
 from app.session import Session, choose_compute, load_session, quiet_warp
 from app.settings import Settings, config_dir
+from app.tape import edit_adhesive
 from engine.types import Control, StepReport
 
 TICK = 1.0 / 60.0  # [s] between looks at the window
@@ -82,12 +85,23 @@ def _by_inputs(episode: Episode, session: Session, console: Console) -> int:
         bar.update(Seen(done, done * session.dt / max(time.perf_counter() - begin, 1e-9)))
 
     try:
-        replay = InputReplay(episode, session.engine, lambda fields: Control(**fields), versions=_versions_of(episode))
+        replay = InputReplay(
+            episode, session.engine, lambda fields: Control(**fields), partial(_repeat, session.engine),
+            _versions_of(episode),
+        )  # fmt: skip
         result = replay.run(on_step=on_step)
     finally:
         bar.stop()
     console.print(escape(f"{episode.name}: {result.text}"), soft_wrap=True)
     return 0 if result.first_divergence is None else 1
+
+
+def _repeat(engine, requests: list[tuple[str, Any]]) -> None:
+    """What the operator changed in the physics itself."""
+    for verb, value in requests:
+        if verb == "set_adhesion":
+            with suppress(KeyError, ValueError):  # refused now as it was then
+                edit_adhesive(engine, value)
 
 
 def _by_states(episode: Episode, scene: tuple[str, list[str]], compute: str, console: Console) -> int:

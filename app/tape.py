@@ -6,6 +6,7 @@ Recorded with the frame as `extra["tape"]`: one entry a roll (`front` and `colla
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from engine.adhesion.numbering import whole_state
 from engine.tape.placing import core_name
 
+_STRENGTH = {"front": ("work", "J/m2"), "rcc": ("work", "J/m2"), "bond": ("break_force", "N")}  # law -> key, unit
 TENSION_ROWS = 12  # rows of cells next to the roll over which tension is averaged
 FOLD_ROWS = 2  # rows of cells between the last stuck row and those
 
@@ -99,6 +101,42 @@ class TapeReader:
                 to_own = np.any([(partner >= p.start) & (partner < p.stop) for p in own], axis=0)
                 found.append(points[to_own & (points >= strip.start) & (points < strip.stop)])
         return np.unique(np.concatenate(found))
+
+
+def adhesive_pairs(engine) -> list[dict[str, Any]]:
+    """What may be edited live: mesh, partner, law, value and unit of each pair that sticks (W, or a bond's limit)."""
+    found = []
+    for term in engine.interfaces:
+        sticky = getattr(term, "sticky", None)
+        for a, b in np.argwhere(sticky.table >= 0) if sticky is not None else ():
+            key, unit = _STRENGTH[term.law]
+            value = float(getattr(sticky.materials[sticky.table[a, b]], key))
+            found.append(
+                {"mesh": sticky.names[a], "partner": sticky.names[b], "law": term.law, "value": value, "unit": unit}
+            )
+    return found
+
+
+def edit_adhesive(engine, edit: dict[str, Any]) -> str:
+    """Carry out the wish `set_adhesion` between steps: {"mesh", "partner", "value"}.
+
+    What is stuck pulls by the new value from the next step on. Returns what to say. Raises KeyError for a pair that
+    does not stick, ValueError for a value that is not a number from 0 on (a bond's must be above 0).
+    """
+    mesh, partner, value = str(edit["mesh"]), str(edit["partner"]), edit["value"]
+    for term in engine.interfaces:
+        sticky = getattr(term, "sticky", None)
+        if sticky is None or mesh not in sticky.names or partner not in sticky.names:
+            continue
+        row = sticky.table[sticky.names.index(mesh), sticky.names.index(partner)]
+        if row >= 0:
+            key, unit = _STRENGTH[term.law]
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < np.inf:
+                raise ValueError(f"{key} of {mesh} on {partner} is {value!r}; it must be a number from 0 on [{unit}]")
+            term.set_material(mesh, partner, replace(sticky.materials[row], **{key: float(value)}))
+            return f"{mesh} on {partner}: {value:.4g} {unit}"
+    pairs = ", ".join(f"{p['mesh']} on {p['partner']}" for p in adhesive_pairs(engine)) or "none"
+    raise KeyError(f"{mesh} does not stick to {partner}; pairs: {pairs}")
 
 
 def _aside(term) -> np.ndarray:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from app.frame import Request
 from app.grasp import touched
+from app.tape import edit_adhesive
 
 SLOW_MOTION = 0.25  # [-] simulated time over wall time while slow motion is on
 
@@ -129,6 +130,12 @@ class Wishes:
         if self.wiring.recorder is not None:
             self.wiring.recorder.restart_point(said)  # replay by inputs goes on from the exact state after the edit
 
+    def _do_set_adhesion(self, value) -> None:
+        """Another work of adhesion (or strength of bonds) for one pair, from the next step on. Recorded as a request,
+        which a replay by inputs repeats; it stays through resets and checkpoints."""
+        self._say(edit_adhesive(self.session.engine, value))
+        self._adhesion_edits[(value["mesh"], value["partner"])] = Request("set_adhesion", dict(value))
+
     def _do_record(self, value) -> None:
         recorder = self._recorder()
         if recorder.state.value in ("REC", "PAUSED"):
@@ -136,6 +143,7 @@ class Wishes:
         else:
             name = recorder.start(self._points, self._time)
             self._say(f"recording {name}")
+            self._retold = list(self._adhesion_edits.values())  # what was edited before belongs to the episode too
 
     def _do_label_success(self, value) -> None:
         self._label("success")

@@ -10,7 +10,7 @@ from engine.materials import BondAdhesive, FrontAdhesive
 from engine.tape.asset import RollAsset, load_roll
 from engine.tape.cluster import ClusterSpec
 from engine.tape.placing import add_roll
-from engine.tape.presets import PRESETS
+from engine.tape.presets import PRESETS, shipped_roll
 from engine.tape.winding import RollSpec, wind_roll
 from scenes.build_soft import attach_regions
 from scenes.errors import SceneError
@@ -70,7 +70,10 @@ def tip_of(asset: RollAsset) -> np.ndarray:
 
 
 def roll_asset(name: str, roll: Roll) -> RollAsset:
-    """The file's roll, or one wound now: layers start where they stick, so it starts near rest. Raises SceneError."""
+    """The file's roll, a settled one that ships, or one wound now: near rest, since its layers start where they stick.
+
+    Raises SceneError.
+    """
     if roll.asset is not None:
         given = [key for key in _SPEC_KEYS if getattr(roll, key) is not None]
         if given:
@@ -89,7 +92,18 @@ def roll_asset(name: str, roll: Roll) -> RollAsset:
         raise SceneError(str(error).replace("RollSpec.", f"{name}."), roll.at(key)) from error
     length = 2.0 * np.pi * spec.turns * (spec.core_outer_radius + spec.turns * spec.layer_pitch) + spec.free_length
     check_count(int(length / spec.cell) * (spec.cells_across + 1), roll.place)
-    return wind_roll(spec)
+    return _shipped(roll, spec) or wind_roll(spec)
+
+
+def _shipped(roll: Roll, spec: RollSpec) -> RollAsset | None:
+    """The settled roll that ships with exactly these numbers, if there is one."""
+    if not roll.settled or roll.preset is None:
+        return None
+    try:
+        asset = load_roll(shipped_roll(roll.preset, spec.turns))
+    except FileNotFoundError:
+        return None
+    return asset if asset.spec == spec else None
 
 
 def _adhesives(name: str, roll: Roll):

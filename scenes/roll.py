@@ -10,7 +10,7 @@ from engine.materials import ContactMaterial, ShellMaterial
 from engine.tape.presets import PRESETS
 from scenes.adhesion import BOND, COHESION
 from scenes.placed import ATTACH, Placed
-from scenes.reading import Choice, FileName, Integer, OrNone, Quantity, Table, Vector, setting
+from scenes.reading import Choice, FileName, Flag, Integer, OrNone, Quantity, Table, Vector, setting
 from scenes.tables import NAME, POSITIVE_LENGTH, SHELL_MATERIAL, Look, contact, look_setting
 
 # what holds layers together, and how the wound part moves: F as a shell like the rest, R as one cluster
@@ -31,6 +31,9 @@ class Roll(Placed):
     )
     asset: Path | None = setting(
         OrNone(FileName((".npz",))), "a roll made by `tacktile tape wind`; its shape is used as it is", None
+    )
+    settled: bool = setting(
+        Flag(), "take the settled roll that ships with these numbers, if one does; else it is wound at the start", True
     )
     width: float | None = setting(OrNone(POSITIVE_LENGTH), "of the strip; none: the preset's, here and below", None)
     cells_across: int | None = setting(OrNone(Integer(2, 200)), "cells across the width, even", None)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from app.cli import app
 from app.frame import Frame
 from app.settings import Settings
-from app.tape import TapeReader, free_rows, strip_tension, tape_reader
+from app.tape import TapeReader, adhesive_pairs, edit_adhesive, free_rows, strip_tension, tape_reader
 from app.tape_cli import work_from_peel
 from app.view import palette
 from app.view.state import ViewState
@@ -91,7 +91,7 @@ def paid_out():
 
 def test_before_anything_moves(paid_out):
     start, asset = paid_out.start["rolls"]["roll"], paid_out.scene.rolls["roll"]
-    assert start["turned"] == 0.0 and abs(start["tension"]) < 1e-6
+    assert start["turned"] == 0.0 and abs(start["tension"]) < 1e-3
     assert start["free_rows"] == asset.num_rows - asset.num_wound_rows
     assert start["payout"] == pytest.approx(0.03, abs=1e-9 + 0.5 * asset.spec.cell)
     assert start["front"] == asset.num_wound_rows - 10 and start["collar"] == 10
@@ -137,6 +137,38 @@ def test_turns_are_counted_anew_after_a_jump(paid_out):
 def test_a_scene_without_adhesion_has_no_reader():
     assert tape_reader(SimpleNamespace(engine=SimpleNamespace(), scene=SimpleNamespace())) is None
     assert tape_reader(SimpleNamespace(engine=SimpleNamespace(interfaces=()), scene=SimpleNamespace())) is None
+
+
+def test_an_edit_of_the_adhesive_changes_the_pull(paid_out):
+    engine = paid_out.engine
+    pairs = {(p["mesh"], p["partner"]): (p["value"], p["unit"]) for p in adhesive_pairs(engine)}
+    assert pairs == {("roll", "roll"): (263.0, "J/m2"), ("roll", "roll_core"): (263.0, "J/m2")}
+    said = edit_adhesive(engine, {"mesh": "roll", "partner": "roll", "value": 60.0})
+    assert said == "roll on roll: 60 J/m2"
+    assert {p["partner"]: p["value"] for p in adhesive_pairs(engine)} == {"roll": 60.0, "roll_core": 263.0}
+    before = np.mean([row["force"] for row in paid_out.rows[-10:]])
+    force = []
+    for _ in range(40):
+        control = engine.control()
+        control.body_transform[0, 0, 0, 3] -= 0.025 * DT
+        engine.step(control)
+        force.append(float(np.linalg.norm(engine.signals().drive_force[0, 0])))
+    assert np.mean(force[-10:]) < 0.5 * before
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        ({"mesh": "roll", "partner": "roll", "value": -1.0}, "work of roll on roll is -1.0; it must be a number from"),
+        ({"mesh": "roll", "partner": "roll", "value": "much"}, "is 'much'; it must be a number"),
+        ({"mesh": "roll", "partner": "hub", "value": 1.0}, "roll does not stick to hub; pairs: roll on roll, roll"),
+        ({"mesh": "tape", "partner": "roll", "value": 1.0}, "tape does not stick to roll"),
+    ],
+)  # fmt: skip
+def test_edits_of_the_adhesive_are_refused(paid_out, edit, words):
+    with pytest.raises((ValueError, KeyError)) as error:
+        edit_adhesive(paid_out.engine, edit)
+    assert words in str(error.value)
 
 
 # colours -------------------------------------------------------------------------------------------------------------

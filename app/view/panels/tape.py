@@ -9,7 +9,7 @@ import polyscope.implot as implot
 from app.fields import nice_limit
 from app.view import palette, theme
 from app.view.layout import Layout
-from app.view.panels.frame_of import panel
+from app.view.panels.frame_of import clickable, panel
 from app.view.state import HISTORY, ViewState
 
 PLOTS = (  # title, unit, factor, [(trace, name, colour)]
@@ -29,6 +29,7 @@ def draw(state: ViewState, layout: Layout) -> None:
             theme.text("no step yet", palette.TEXT_DIM)
             return
         _numbers(state, tape)
+        _adhesive(state, s)
         _plots(state, s)
 
 
@@ -54,6 +55,25 @@ def _numbers(state: ViewState, tape: dict) -> None:
         theme.text(label, palette.TEXT_DIM)
         psim.SameLine(left + 0.24 * width)
         theme.text(value)
+
+
+def _adhesive(state: ViewState, s: float) -> None:
+    """One pair at a time with its strength, a quarter more or less by a click; the name shows the next pair."""
+    pairs = state.about("adhesives") or []
+    if not pairs or state.about("replay"):
+        return
+    index = int(state.text.get("tape.pair", "0")) % len(pairs)
+    pair = pairs[index]
+    name = f"{pair['mesh']} on {'itself' if pair['partner'] == pair['mesh'] else pair['partner']}"
+    if clickable(state, "tape.pair", f"{name}##pair", tip="adhesive of this pair; click for the next one"):
+        state.text["tape.pair"] = str((index + 1) % len(pairs))
+    for key, word, factor in (("weaker", "-", 0.8), ("stronger", "+", 1.25)):
+        psim.SameLine(0, 4 * s)
+        if clickable(state, f"tape.{key}", f"{word}##{key}", tip=f"{key} by a quarter"):
+            edit = {"mesh": pair["mesh"], "partner": pair["partner"], "value": factor * pair["value"]}
+            state.ask("set_adhesion", edit)
+    psim.SameLine(0, 8 * s)
+    theme.line(f"{pair['value']:.3g} {pair['unit']}")
 
 
 def _plots(state: ViewState, s: float) -> None:
