@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import warp as wp
 
@@ -89,16 +91,14 @@ def check_apart(engine) -> None:
 
 def replay_cuts(engine, records: list[CutRecord]) -> None:
     """The initial state of the model with these cuts. Rebuild next."""
-    model, newest = engine._uncut, engine.model.topology_version
+    model = engine._uncut
     for record in records:
         model = recut(model, record, surgery_of(model, record))
-    if records:
-        model.topology_version = max(model.topology_version, newest + 1)
     start_from(engine, model, list(records))
 
 
 def start_from(engine, model, records: list[CutRecord]) -> None:
     """The initial state of a model of the same scene; edited materials stay. Rebuild next."""
-    before = engine.interfaces
-    engine._start(model, records)
+    before, newest = engine.interfaces, engine.model.topology_version
+    engine._start(replace(model, topology_version=max(model.topology_version, newest + 1)), records)
     keep_materials(before, engine.interfaces)

@@ -60,6 +60,8 @@ def test_stuck_points_stay_stuck(adhesive):
     engine = stuck_strip(adhesive)
     lift(engine, 12)
     (term,) = engine.interfaces
+    term.set_state(term.get_state() | {"spent": 1e-3 + 1e-5 * np.arange(term.size)})
+    cells = term.sticky.cells
     before, stuck, spent = whole_state(term), term.stuck_points(), term.spent_work().copy()
     rest, u = openings(engine)
     assert 20 < len(stuck) <= term.sticky.size and np.abs(u).max() > 1e-6
@@ -79,6 +81,8 @@ def test_stuck_points_stay_stuck(adhesive):
     old = np.isin(before_points(engine, before), stuck)
     assert np.array_equal(after[history][: term.size][kept], before[history][: len(old)][old])
     assert np.allclose(term.spent_work(), spent, rtol=1e-14)
+    assert np.allclose(term.sticky.cells, cells[0], rtol=1e-12) and np.ptp(cells) < 1e-12  # its law stays what it was
+    assert term.sticky.arrays.area.numpy().sum() == pytest.approx(0.06 * 0.019, rel=1e-12)
     whole = stuck_strip(adhesive)
     lift(whole, 12)
     for _ in range(5):
