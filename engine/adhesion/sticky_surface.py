@@ -136,7 +136,7 @@ def _mesh_rows(info, triangle_side: np.ndarray) -> dict:
         "cell": np.sqrt(2.0 * cells[points] / count[points]),
         "two_sided": both[points],
         "triangles": [wound[rows] + first for rows in owners],
-        "neighbours": [np.sort(near[p].indices) + first for p in points],
+        "neighbours": [np.sort(near.indices[near.indptr[p] : near.indptr[p + 1]]) + first for p in points],
     }
 
 

@@ -130,13 +130,20 @@ def _cut_hinges(part: MeshPart, shape: np.ndarray, s: Surgery) -> np.ndarray:
     """Shape factors of the new hinges: a side that was there before keeps its bending energy at any bend, its pieces
     share it by length; sides inside an old triangle are flat and follow the rule of any mesh."""
     rest = s.mixed(part.rest, material=True)
-    fresh = hinges(s.triangles)
+    fresh, before = hinges(s.triangles), hinges(part.triangles)
     result = hinge_shape(rest, fresh)
-    old = {(min(a, b), max(a, b)): k for k, (a, b) in enumerate(hinges(part.triangles)[:, :2].tolist())}
-    support = [set(c[w > 1e-9].tolist()) for c, w in zip(s.corners, s.material, strict=True)]
-    for k, (a, b) in enumerate(fresh[:, :2].tolist()):
-        side = tuple(sorted(support[a] | support[b]))
-        if side in old:
-            length = np.linalg.norm(part.rest[side[1]] - part.rest[side[0]])
-            result[k] = shape[old[side]] * np.linalg.norm(rest[b] - rest[a]) / length
+    # the old side on which a new one lies: its two ends stand for material between the same two old vertices
+    n = len(part.rest)
+    used = np.where(s.material > 1e-9, s.corners, -1)
+    ends = np.concatenate([used[fresh[:, 0]], used[fresh[:, 1]]], axis=1)
+    high = ends.max(axis=1)
+    low = np.where(ends >= 0, ends, n).min(axis=1)
+    within = ((ends == low[:, None]) | (ends == high[:, None]) | (ends < 0)).all(axis=1) & (low < high)
+    keys = before[:, :2].min(axis=1) * n + before[:, :2].max(axis=1)
+    order = np.argsort(keys)
+    at = order[np.minimum(np.searchsorted(keys, low * n + high, sorter=order), len(keys) - 1)]
+    same = within & (keys[at] == low * n + high)
+    length = np.linalg.norm(rest[fresh[:, 1]] - rest[fresh[:, 0]], axis=1)
+    whole = np.linalg.norm(part.rest[low % n] - part.rest[high], axis=1)
+    result[same] = (shape[at] * length / np.where(whole > 0.0, whole, 1.0))[same]
     return result

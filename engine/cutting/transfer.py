@@ -168,6 +168,7 @@ class _Histories:
     def __init__(self, transfer: Transfer, before, after):
         self.t, self.before, self.after = transfer, before.sticky, after.sticky
         self.arrays = whole_state(before)
+        self.changed = transfer.surgery.changed
         self.fresh = after.get_state()
         self.slot = np.full(transfer.old.num_points, -1)
         self.slot[self.before.points] = np.arange(self.before.size)
@@ -200,7 +201,7 @@ class _Histories:
         """Records of points that the cut made or moved; triangles are old ids still."""
         s, t = self.t.surgery, self.t
         for old_block, new_block in t.blocks():
-            for i in np.flatnonzero(s.changed):
+            for i in np.flatnonzero(self.changed):
                 k = self.new_slot[new_block.start + i]
                 if k < 0:
                     continue
@@ -262,7 +263,7 @@ class _Histories:
         children = self.children[self.triangle_of[tuple(sorted(ids.tolist()))]]
         start = t.first + world * t.new.points_per_world
         pieces = t.surgery.triangles[children]
-        if len(children) == 1 and not t.surgery.changed[pieces[0]].any():
+        if len(children) == 1 and not self.changed[pieces[0]].any():
             result["triangle"][k] = ids + start
             return
         anchor = _place(result["place"][k], t.points_before[old])
