@@ -41,16 +41,21 @@ class TapeReader:
 
     def read(self) -> dict[str, Any]:
         """For `Frame.extra["tape"]`: {"rolls": {name: numbers}, "damage": {mesh: (n,) float32}}."""
-        return {"rolls": {name: self._roll(name) for name in self.rolls}, "damage": self.damage()}
+        partners = [
+            (term, whole_state(term)["triangle"][: term.sticky.size])
+            for term in self.engine.interfaces
+            if hasattr(term, "sticky")
+        ]
+        return {
+            "rolls": {name: self._roll(name, partners) for name in self.rolls},
+            "damage": self._damage(partners),
+        }
 
-    def damage(self) -> dict[str, np.ndarray]:
+    def _damage(self, partners: list) -> dict[str, np.ndarray]:
         """0 stuck and intact to 1 free, by vertex of every mesh with a sticky side; other vertices of it are NaN."""
         model, found = self.engine.model, {}
-        for term in self.engine.interfaces:
-            if not hasattr(term, "sticky"):
-                continue
-            state, points = whole_state(term)["triangle"], term.sticky.points
-            stuck = state[: len(points), 0] >= 0
+        for term, partner in partners:
+            points, stuck = term.sticky.points, partner[:, 0] >= 0
             # records set aside behind a cluster look free to the law's kernels; they are intact
             values = np.where(stuck, term.damage(), 1.0)
             values[stuck & _aside(term)] = 0.0
@@ -62,13 +67,13 @@ class TapeReader:
                     out[local] = np.fmin(out[local], values[mine])  # two laws: stuck by either is stuck
         return found
 
-    def _roll(self, name: str) -> dict[str, float]:
+    def _roll(self, name: str, partners: list) -> dict[str, float]:
         asset, engine = self.rolls[name], self.engine
         pose = engine.body_transform(core_name(name))
         self._count_turns(name, pose)
         cluster = engine.rolls.get(name)
         start = engine.model.meshes[name].points.start
-        free = free_rows(asset, self._stuck_to_roll(name) - start)
+        free = free_rows(asset, self._stuck_to_roll(name, partners) - start)
         return {
             "front": 0 if cluster is None else int(cluster.front[0]),
             "collar": 0 if cluster is None else cluster.spec.collar_rows,
@@ -89,17 +94,15 @@ class TapeReader:
         self._turned[name] += (step + np.pi) % (2.0 * np.pi) - np.pi
         self._angle[name] = angle
 
-    def _stuck_to_roll(self, name: str) -> np.ndarray:
+    def _stuck_to_roll(self, name: str, partners: list) -> np.ndarray:
         """Global ids of the strip's points that are stuck to the strip itself or to its core."""
         model = self.engine.model
         own = (model.meshes[name].points, model.meshes[core_name(name)].points)
         strip, found = own[0], [np.zeros(0, int)]
-        for term in self.engine.interfaces:
-            if hasattr(term, "sticky"):
-                points = term.sticky.points
-                partner = whole_state(term)["triangle"][: len(points), 0]
-                to_own = np.any([(partner >= p.start) & (partner < p.stop) for p in own], axis=0)
-                found.append(points[to_own & (points >= strip.start) & (points < strip.stop)])
+        for term, partner in partners:
+            points, corner = term.sticky.points, partner[:, 0]
+            to_own = np.any([(corner >= p.start) & (corner < p.stop) for p in own], axis=0)
+            found.append(points[to_own & (points >= strip.start) & (points < strip.stop)])
         return np.unique(np.concatenate(found))
 
 
