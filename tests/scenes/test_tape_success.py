@@ -1,4 +1,4 @@
-"""The shipped tape scenes, played by their own scripts to the end, judged by their own measures. About half a minute."""
+"""The shipped tape scenes, played by their own scripts to the end, judged by their own measures: half a minute."""
 
 from __future__ import annotations
 
