@@ -72,15 +72,18 @@ class TapeReader:
         pose = engine.body_transform(core_name(name))
         self._count_turns(name, pose)
         cluster = engine.rolls.get(name)
-        start = engine.model.meshes[name].points.start
-        free = free_rows(asset, self._stuck_to_roll(name, partners) - start)
+        info = engine.model.meshes[name]
+        row = strip_rows(info.rest, asset.spec.cell)
+        free = free_rows(row, self._stuck_to_roll(name, partners) - info.points.start)
         return {
             "front": 0 if cluster is None else int(cluster.front[0]),
             "collar": 0 if cluster is None else cluster.spec.collar_rows,
             "free_rows": free,
             "payout": free * asset.spec.cell,
             "turned": self._turned[name],
-            "tension": strip_tension(asset, engine.mesh_positions(name), free),
+            "tension": strip_tension(
+                asset.spec, info.rest, np.asarray(info.triangles), engine.mesh_positions(name), free
+            ),
         }
 
     def _count_turns(self, name: str, pose: np.ndarray) -> None:
@@ -149,28 +152,36 @@ def _aside(term) -> np.ndarray:
     return np.zeros(size, bool) if numbering is None else ~numbering.present[:size]
 
 
-def free_rows(asset, stuck: np.ndarray) -> int:
-    """Rows of the outer end of which no point is stuck to the roll. stuck: local ids of points that are."""
-    if not len(stuck):
-        return asset.num_rows
-    return int(asset.num_rows - 1 - asset.row_of_point[stuck].max())
+def strip_rows(rest: np.ndarray, cell: float) -> np.ndarray:
+    """Row of each vertex of a strip from its inner end, int (n,). By its rest place (n, 3) [m], since a cut adds points
+    that stand in no row of the wound mesh; they count to the row further in."""
+    return np.floor((rest[:, 0] - rest[:, 0].min()) / cell + 1e-6).astype(int)
 
 
-def strip_tension(asset, x: np.ndarray, free: int) -> float:
+def free_rows(row: np.ndarray, stuck: np.ndarray) -> int:
+    """Rows of the outer end of which no point is stuck to the roll. row: of each vertex; stuck: vertices that are."""
+    return int(row.max() - row[stuck].max()) if len(stuck) else int(row.max()) + 1
+
+
+def strip_tension(spec, rest: np.ndarray, triangles: np.ndarray, x: np.ndarray, free: int) -> float:
     """Mean force along the free end next to the roll [N]: second Piola stress times stretch, as the membrane has it.
 
-    x: vertices (n, 3) [m]; free: rows that are off the roll. 0 while fewer than five rows are.
+    spec: RollSpec; rest, x: vertices (n, 3) [m]; triangles (t, 3); free: rows that are off the roll. 0 while fewer than
+    five rows are.
     """
-    spec, per_row = asset.spec, 2 * asset.spec.cells_across
-    first = asset.num_rows - free + FOLD_ROWS  # row of cells k lies between rows k and k + 1 of points
-    last = min(first + TENSION_ROWS, asset.num_rows - 2)  # the outermost one is bent by what holds the end
-    if last <= first:
+    row = strip_rows(rest, spec.cell)
+    count = int(row.max()) + 1
+    first = count - free + FOLD_ROWS  # row of cells k lies between rows k and k + 1 of points
+    last = min(first + TENSION_ROWS, count - 2)  # the outermost one is bent by what holds the end
+    of_cell = row[triangles].min(axis=1)
+    t = triangles[(of_cell >= first) & (of_cell < last)]
+    if not len(t):
         return 0.0
-    t = asset.triangles[first * per_row : last * per_row]
-    rest = np.stack([asset.rest_vertices[t[:, k], :2] - asset.rest_vertices[t[:, 0], :2] for k in (1, 2)], axis=2)
+    edges = np.stack([rest[t[:, k], :2] - rest[t[:, 0], :2] for k in (1, 2)], axis=2)
     now = np.stack([x[t[:, k]] - x[t[:, 0]] for k in (1, 2)], axis=2)
-    f = now @ np.linalg.inv(rest)  # (t, 3, 2), first column along the strip
+    f = now @ np.linalg.inv(edges)  # (t, 3, 2), first column along the strip
     strain = 0.5 * (np.einsum("tki,tkj->tij", f, f) - np.eye(2))
     m = spec.material
     stress = m.young / (1.0 - m.poisson**2) * (strain[:, 0, 0] + m.poisson * strain[:, 1, 1])
-    return float(np.mean(stress * np.linalg.norm(f[:, :, 0], axis=1)) * m.thickness * spec.width)
+    force = stress * np.linalg.norm(f[:, :, 0], axis=1)
+    return float(np.average(force, weights=np.abs(np.linalg.det(edges)))) * m.thickness * spec.width

@@ -10,6 +10,7 @@ import polyscope as ps
 
 from app import fields
 from app.frame import Frame
+from app.tape import strip_rows
 from app.view import palette, tape_colors
 from app.view.shading import Slab, split_sharp_edges
 
@@ -42,7 +43,7 @@ class _Drawn:
     dm_inv: np.ndarray | None = None
     coat: np.ndarray | None = None  # vertices of a pad's coat
     colored: str = ""  # name of the quantity that is shown
-    columns: int = 0  # vertices a row of a roll's strip
+    row: np.ndarray | None = None  # of each vertex of a roll's strip
 
 
 class Structures:
@@ -80,7 +81,7 @@ class Structures:
                 self._add(name, info, visual, points[info.points])
         for name, asset in (getattr(scene, "rolls", None) or {}).items():
             if name in self._drawn:
-                self._drawn[name].columns = asset.spec.cells_across + 1
+                self._drawn[name].row = strip_rows(np.asarray(self._drawn[name].info.rest), asset.spec.cell)
         self._frame_view(points)
         self._add_shadow(points)
 
@@ -224,7 +225,7 @@ class Structures:
         return None
 
     def _color_regions(self, drawn: _Drawn, tape: dict) -> None:
-        found = tape_colors.categories(tape["damage"][drawn.name], tape["rolls"].get(drawn.name), drawn.columns)
+        found = tape_colors.categories(tape["damage"][drawn.name], tape["rolls"].get(drawn.name), drawn.row)
         self._uncolor(drawn, but="regions")
         drawn.mesh.add_color_quantity("regions", tape_colors.colors(found)[drawn.source], enabled=True)
         drawn.colored = "regions"
@@ -235,7 +236,7 @@ class Structures:
         for name, damage in (tape or {}).get("damage", {}).items():
             drawn = self._drawn.get(name)
             if drawn is not None:
-                found = tape_colors.categories(damage, tape["rolls"].get(name), drawn.columns)
+                found = tape_colors.categories(damage, tape["rolls"].get(name), drawn.row)
                 x = points[drawn.info.points]
                 lines.append(tape_colors.front_line(x, np.asarray(drawn.info.triangles), found == 2))
         ends = np.concatenate(lines)

@@ -22,17 +22,16 @@ def shown_names(rolls: dict) -> list[str]:
     return list(LEGEND) if rolls else ["bonded", "free", "front"]
 
 
-def categories(damage: np.ndarray, roll: dict | None = None, columns: int = 0) -> np.ndarray:
+def categories(damage: np.ndarray, roll: dict | None = None, row: np.ndarray | None = None) -> np.ndarray:
     """Category of each vertex, int (n,).
 
-    damage: 0 stuck to 1 free, NaN where nothing sticks, (n,). roll: its numbers (`app.tape.TapeReader.read`); columns:
-    vertices a row of its strip.
+    damage: 0 stuck to 1 free, NaN where nothing sticks, (n,). roll: its numbers (`app.tape.TapeReader.read`); row: of
+    each vertex of its strip (`app.tape.strip_rows`).
     """
     stuck = np.nan_to_num(damage, nan=1.0) < WHOLE
     found = np.where(stuck, 3, 2)
-    if roll and columns:
-        row = np.arange(len(damage)) // columns
-        first_free = row[-1] + 1 - int(roll["free_rows"])
+    if roll and row is not None:
+        first_free = row.max() + 1 - int(roll["free_rows"])
         found[row < first_free] = 1 if roll["collar"] else 0
         found[row < roll["front"]] = 0
     return found

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from app.cli import app
 from app.frame import Frame
 from app.settings import Settings
-from app.tape import TapeReader, adhesive_pairs, edit_adhesive, free_rows, strip_tension, tape_reader
+from app.tape import TapeReader, adhesive_pairs, edit_adhesive, free_rows, strip_rows, strip_tension, tape_reader
 from app.tape_cli import work_from_peel
 from app.view import palette
 from app.view.state import ViewState
@@ -39,16 +39,20 @@ def flat_stretch(roll, along: float, across: float):
     return x
 
 
+def tension_of(roll, x, free: int) -> float:
+    return strip_tension(roll.spec, roll.rest_vertices, roll.triangles, x, free)
+
+
 def test_tension_is_the_membranes(roll):
     m, spec = roll.spec.material, roll.spec
     stretch = 1.01
     strain = 0.5 * (stretch**2 - 1.0)
     narrow = math.sqrt(1.0 - 2.0 * m.poisson * strain)  # free sides: E_yy = -nu E_xx
     expected = m.young * m.thickness * spec.width * strain * stretch
-    assert strip_tension(roll, flat_stretch(roll, stretch, narrow), 15) == pytest.approx(expected, rel=1e-9)
+    assert tension_of(roll, flat_stretch(roll, stretch, narrow), 15) == pytest.approx(expected, rel=1e-9)
     held = expected / (1.0 - m.poisson**2)  # held sides: plane strain across
-    assert strip_tension(roll, flat_stretch(roll, stretch, 1.0), 15) == pytest.approx(held, rel=1e-9)
-    assert strip_tension(roll, flat_stretch(roll, 0.99, 1.0), 15) < 0.0
+    assert tension_of(roll, flat_stretch(roll, stretch, 1.0), 15) == pytest.approx(held, rel=1e-9)
+    assert tension_of(roll, flat_stretch(roll, 0.99, 1.0), 15) < 0.0
 
 
 def test_tension_is_read_next_to_the_roll_and_needs_some_tape(roll):
@@ -56,16 +60,22 @@ def test_tension_is_read_next_to_the_roll_and_needs_some_tape(roll):
     first = roll.num_rows - 10  # of ten free rows
     x[(roll.num_rows - 1) * columns :, 0] += 1e-4  # the outermost row of cells is stretched by what holds the end
     x[: first * columns, 0] -= 1e-4  # and so is the one at the front
-    assert strip_tension(roll, x, 10) == pytest.approx(0.0, abs=1e-6)
+    assert tension_of(roll, x, 10) == pytest.approx(0.0, abs=1e-6)
     x = flat_stretch(roll, 1.01, 1.0)
-    assert strip_tension(roll, x, 5) > 1.0 and strip_tension(roll, x, 4) == 0.0 and strip_tension(roll, x, 0) == 0.0
+    assert tension_of(roll, x, 5) > 1.0 and tension_of(roll, x, 4) == 0.0 and tension_of(roll, x, 0) == 0.0
 
 
 def test_free_rows_end_at_the_last_stuck_point(roll):
-    columns = roll.spec.cells_across + 1
-    assert free_rows(roll, np.zeros(0, int)) == roll.num_rows
-    assert free_rows(roll, np.arange(len(roll.vertices))) == 0
-    assert free_rows(roll, np.array([3, 5 * columns + 2])) == roll.num_rows - 6
+    columns, row = roll.spec.cells_across + 1, strip_rows(roll.rest_vertices, roll.spec.cell)
+    assert np.array_equal(row, roll.row_of_point)
+    assert free_rows(row, np.zeros(0, int)) == roll.num_rows
+    assert free_rows(row, np.arange(len(roll.vertices))) == 0
+    assert free_rows(row, np.array([3, 5 * columns + 2])) == roll.num_rows - 6
+
+
+def test_points_that_a_cut_added_count_to_the_row_further_in(roll):
+    rest = np.vstack([roll.rest_vertices, roll.rest_vertices[:7] + (0.4 * roll.spec.cell, 0.0, 0.0)])
+    assert strip_rows(rest, roll.spec.cell)[-7:].tolist() == [0] * 7
 
 
 @pytest.fixture(scope="module")
@@ -176,10 +186,10 @@ def test_edits_of_the_adhesive_are_refused(paid_out, edit, words):
 
 def test_categories_of_a_roll():
     damage = np.repeat([0.0, 0.0, 0.2, 0.9, 1.0, 0.0, np.nan], 2)
-    roll = {"front": 2, "collar": 2, "free_rows": 3}
-    assert categories(damage, roll, 2).reshape(-1, 2)[:, 0].tolist() == [0, 0, 1, 1, 2, 3, 2]
+    roll, row = {"front": 2, "collar": 2, "free_rows": 3}, np.repeat(np.arange(7), 2)
+    assert categories(damage, roll, row).reshape(-1, 2)[:, 0].tolist() == [0, 0, 1, 1, 2, 3, 2]
     whole = {"front": 0, "collar": 0, "free_rows": 3}
-    assert categories(damage, whole, 2).reshape(-1, 2)[:, 0].tolist() == [0, 0, 0, 0, 2, 3, 2], "F: no collar"
+    assert categories(damage, whole, row).reshape(-1, 2)[:, 0].tolist() == [0, 0, 0, 0, 2, 3, 2], "F: no collar"
     assert categories(np.array([0.0, 0.5, 1.0])).tolist() == [3, 3, 2]
 
 
