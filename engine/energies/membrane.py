@@ -93,7 +93,6 @@ def membrane_value(
 def membrane_derivatives(
     # Model:
     stencils: wp.array2d(dtype=wp.int32),
-    element_world: wp.array(dtype=wp.int32),
     dm_inv: wp.array(dtype=wp.mat22d),
     volume: wp.array(dtype=wp.float64),
     lame_mu: wp.array(dtype=wp.float64),
@@ -102,7 +101,6 @@ def membrane_derivatives(
     x: wp.array(dtype=wp.vec3d),
     hessian_stress: wp.array(dtype=wp.vec3d),
     extrapolate: wp.array(dtype=wp.int32),
-    exact: wp.array(dtype=wp.int32),
     # Out:
     gradient: wp.array(dtype=wp.vec3d),
     blocks: wp.array(dtype=wp.mat33d),
@@ -118,8 +116,6 @@ def membrane_derivatives(
     if extrapolate[0] != 0:
         geometric = v * hessian_stress[e]
     geometric = positive_part_2d(geometric)
-    if exact[element_world[e]] != 0:
-        geometric = stress
     left = wp.outer(f[0], f[0]) + wp.outer(f[1], f[1])  # F F^T
     identity = wp.identity(n=3, dtype=wp.float64)
     slot = int(6 * e)
@@ -208,13 +204,6 @@ class Membrane(Energy):
         self.lame_lambda = upload(per_element("Membrane", "lame_lambda", lame_lambda, count), wp.float64, device)
         self.hessian_stress = wp.zeros(count, dtype=wp.vec3d, device=device)  # second Piola (00, 11, 01) [Pa]
         self.extrapolate = wp.array(np.array([int(extrapolate)]), dtype=wp.int32, device=device)
-        worlds = int(np.max(element_world, initial=0)) + 1
-        self.exact = wp.zeros(worlds, dtype=wp.int32, device=device)
-
-    def share_exact(self, exact: wp.array) -> None:
-        """Let the stepper say by world (int (W,)) when the Hessian is to be the exact one, compression included: then
-        it may be indefinite. Near convergence of a wrinkling sheet the clamped one needs twice the iterations."""
-        self.exact = exact
 
     def set_extrapolation(self, on: bool) -> None:
         """Switch the extrapolated stress on or off; a device flag, so captured graphs follow."""
@@ -225,13 +214,7 @@ class Membrane(Energy):
             membrane_value,
             dim=self.num_elements,
             inputs=[
-                self.stencils,
-                self.element_world,
-                self.dm_inv,
-                self.volume,
-                self.lame_mu,
-                self.lame_lambda,
-                inputs.x,
+                self.stencils, self.element_world, self.dm_inv, self.volume, self.lame_mu, self.lame_lambda, inputs.x,
                 world_energy,
             ],
             device=self.device,
@@ -242,18 +225,8 @@ class Membrane(Energy):
             membrane_derivatives,
             dim=self.num_elements,
             inputs=[
-                self.stencils,
-                self.element_world,
-                self.dm_inv,
-                self.volume,
-                self.lame_mu,
-                self.lame_lambda,
-                inputs.x,
-                self.hessian_stress,
-                self.extrapolate,
-                self.exact,
-                gradient,
-                blocks,
+                self.stencils, self.dm_inv, self.volume, self.lame_mu, self.lame_lambda, inputs.x, self.hessian_stress,
+                self.extrapolate, gradient, blocks,
             ],
             device=self.device,
         )

@@ -21,7 +21,6 @@ class WorldScalars:
     p_ap: wp.array(dtype=wp.float64)
     running: wp.array(dtype=int)
     broken: wp.array(dtype=int)  # no direction: the preconditioner was not positive definite
-    truncated: wp.array(dtype=int)  # stopped at a direction of negative curvature: still a descent direction
 
 
 @wp.kernel
@@ -63,7 +62,6 @@ def begin_kernel(s: WorldScalars, iterations: wp.array(dtype=int), condition: wp
         s.p_ap[w] = wp.float64(0.0)
         s.running[w] = 0
         s.broken[w] = 0
-        s.truncated[w] = 0
         if s.rz[w] > wp.float64(0.0):
             s.running[w] = 1
             condition[0] = 1
@@ -82,22 +80,17 @@ def advance_kernel(
     s: WorldScalars,
     node_world: wp.array(dtype=int),
     node_free: wp.array(dtype=int),
-    iterations: wp.array(dtype=int),
     p: wp.array(dtype=wp.vec3d),
     ap: wp.array(dtype=wp.vec3d),
     x_out: wp.array(dtype=wp.vec3d),
     r_out: wp.array(dtype=wp.vec3d),
 ):
-    """At negative curvature the direction so far stands (truncated Newton, Steihaug 1983), at first the gradient's."""
     i = wp.tid()
     w = node_world[i]
-    if node_free[i] == 1 and s.running[w] == 1:
-        if s.p_ap[w] > wp.float64(0.0):
-            alpha = s.rz[w] / s.p_ap[w]
-            x_out[i] = x_out[i] + p[i] * alpha
-            r_out[i] = r_out[i] - ap[i] * alpha
-        elif iterations[0] == 0:
-            x_out[i] = p[i]
+    if node_free[i] == 1 and s.running[w] == 1 and s.p_ap[w] > wp.float64(0.0):
+        alpha = s.rz[w] / s.p_ap[w]
+        x_out[i] = x_out[i] + p[i] * alpha
+        r_out[i] = r_out[i] - ap[i] * alpha
 
 
 @wp.kernel
@@ -131,10 +124,7 @@ def finish_kernel(
     go = int(0)
     for w in range(s.rz.shape[0]):
         if s.running[w] == 1:
-            if s.p_ap[w] <= wp.float64(0.0):
-                s.running[w] = 0
-                s.truncated[w] = 1
-            elif not s.p_ap[w] > wp.float64(0.0) or not s.rz_next[w] >= wp.float64(0.0):
+            if not s.p_ap[w] > wp.float64(0.0) or not s.rz_next[w] >= wp.float64(0.0):
                 s.running[w] = 0
                 s.broken[w] = 1
             elif s.rz_next[w] <= tol2 * s.rz_initial[w]:
@@ -164,7 +154,6 @@ class ConjugateGradients:
             setattr(scalars, name, wp.zeros(w, dtype=wp.float64, device=device))
         scalars.running = wp.zeros(w, dtype=int, device=device)
         scalars.broken = wp.zeros(w, dtype=int, device=device)
-        scalars.truncated = wp.zeros(w, dtype=int, device=device)
         self.scalars = scalars
         self.iterations = wp.zeros(1, dtype=int, device=device)
         self.condition = wp.zeros(1, dtype=int, device=device)
@@ -186,7 +175,7 @@ class ConjugateGradients:
             wp.launch(
                 advance_kernel,
                 n,
-                [s, self.node_world, node_free, self.iterations, self.p, self.ap, self.x, self.r],
+                [s, self.node_world, node_free, self.p, self.ap, self.x, self.r],
                 device=device,
             )
             precondition(self.r, self.z)

@@ -144,10 +144,7 @@ class Newton:
         """Other ways to a direction when the solver found none."""
         s, stages = self.system, self.stages
         broken = bool(s.cg.scalars.broken.numpy().any())
-        if broken and not s.use_band and s.worlds.exact.numpy().any():
-            s.worlds.exact.zero_()  # the exact Hessian was too indefinite even for its preconditioner
-            stages.run_joined("linearise", "factor", "solve", "update")
-        elif broken and s.use_band:
+        if broken and s.use_band:
             stages.run_joined("solve plain", "update")
             report.linear_solver = "pcg (band factor broke down)"
         if self._on_cpu and int(s.cg.iterations.numpy()[0]) >= self.options.linear_max_iterations:

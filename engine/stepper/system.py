@@ -48,8 +48,6 @@ class System:
         self.trial_inputs = StepInputs(self.points_trial, self.points_start, self.step_size)
         self.worlds = worlds.make_worlds(w, device)
         for energy in model.energies:
-            if hasattr(energy, "share_exact"):
-                energy.share_exact(self.worlds.exact)
             if hasattr(energy, "set_extrapolation"):
                 energy.set_extrapolation(options.membrane_extrapolation)
         self.energies = [e for e in model.energies if e.num_elements > 0]
@@ -213,11 +211,10 @@ class System:
         """Take from the start guess what would press contacts together; see engine.contact.guess."""
         if not self.has_contact:
             return
-        self.list_near()
         wp.launch(
             guess.soften_kernel,
             self.stride,
-            [self.list, self.points, self.near, self.near_count, self.riders, self.stride],
+            [self.list, self.points, self.active, self.active_count, self.riders, self.stride],
             [self.points_dx, self.dx],
             device=self.device,
         )
@@ -432,8 +429,6 @@ class System:
             [w, self.tolerance, wp.float64(self.options.contact_tolerance), self.force_floor]
             + [
                 self.cg.scalars.broken,
-                self.cg.scalars.truncated,
-                int(not self.use_band),
                 self.options.newton_max_iterations,
                 self.remaining,
             ],

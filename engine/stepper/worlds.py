@@ -10,7 +10,6 @@ import warp as wp
 wp.set_module_options({"enable_backward": False})
 
 SPREAD = wp.constant(wp.float64(1.7320508075688774))  # length of a vector over its largest component, at most
-EXACT_FROM = wp.constant(wp.float64(10.0))  # size of an update over the tolerance below which Hessians are exact
 
 
 @wp.struct
@@ -19,14 +18,12 @@ class Worlds:
 
     active: wp.array(dtype=int)  # still iterating
     searching: wp.array(dtype=int)  # line search not yet accepted
-    exact: wp.array(dtype=int)  # near enough for exact Hessians, which may be indefinite
     stalled: wp.array(dtype=int)  # line search found no descent in this step
     alpha: wp.array(dtype=wp.float64)  # step length
     bound: wp.array(dtype=wp.float64)  # admissible step of the current update
     smallest_bound: wp.array(dtype=wp.float64)  # smallest bound met in the step
     update: wp.array(dtype=wp.float64)  # largest raw update [m]
-    whole_reach: wp.array(dtype=wp.float64)  # longest displacement that one iteration may try [m]
-    reach: wp.array(dtype=wp.float64)  # and the present one: less while Hessians are exact [m]
+    reach: wp.array(dtype=wp.float64)  # longest displacement that one iteration may try [m]
     longest: wp.array(dtype=wp.float64)  # bound of the components of the present displacement of any point [m]
     travel: wp.array(dtype=wp.float64)  # how far any point may have moved since the step began; see narrow.py [m]
     slope: wp.array(dtype=wp.float64)  # gradient . dx [J]
@@ -50,7 +47,6 @@ def make_worlds(num_worlds: int, device: str) -> Worlds:
 def begin_step_kernel(s: Worlds):
     w = wp.tid()
     s.active[w] = 1
-    s.exact[w] = 0
     s.stalled[w] = 0
     s.iterations[w] = 0
     s.halvings[w] = 0
@@ -67,8 +63,7 @@ def open_bound_kernel(s: Worlds):
 def open_reach_kernel(s: Worlds, floor: wp.float64):
     """After the guess: an iteration may move points four times as far as it did, or `floor`."""
     w = wp.tid()
-    s.whole_reach[w] = wp.max(floor, wp.float64(4.0) * s.update[w])
-    s.reach[w] = s.whole_reach[w]
+    s.reach[w] = wp.max(floor, wp.float64(4.0) * s.update[w])
 
 
 @wp.kernel
@@ -197,8 +192,6 @@ def converge_kernel(
     contact_tolerance: wp.float64,
     force_floor: wp.array(dtype=wp.float64),
     solver_broken: wp.array(dtype=int),
-    solver_truncated: wp.array(dtype=int),
-    may_be_exact: int,
     max_iterations: int,
     remaining: wp.array(dtype=int),
 ):
@@ -215,13 +208,6 @@ def converge_kernel(
             settled = s.force_change[w] <= contact_tolerance * (s.contact_force[w] + force_floor[w])
             if solver_broken[w] == 1:
                 settled = False
-            # whole steps that are small: from here on Newton's quadratic convergence is worth an indefinite matrix
-            near = s.alpha[w] >= wp.float64(1.0) and s.update[w] <= EXACT_FROM * tolerance[0]
-            s.exact[w] = 0
-            s.reach[w] = s.whole_reach[w]
-            if may_be_exact == 1 and near and solver_truncated[w] == 0:
-                s.exact[w] = 1
-                s.reach[w] = wp.float64(2.0) * s.update[w]  # a nearly singular matrix must not throw the state away
             if (s.update[w] <= tolerance[0] and settled) or s.stalled[w] == 1 or s.iterations[w] >= max_iterations:
                 s.active[w] = 0
             else:
