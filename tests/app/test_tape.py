@@ -106,7 +106,8 @@ def test_before_anything_moves(paid_out):
     assert start["payout"] == pytest.approx(0.03, abs=1e-9 + 0.5 * asset.spec.cell)
     assert start["front"] == asset.num_wound_rows - 10 and start["collar"] == 10
     damage = paid_out.start["damage"]["roll"].reshape(asset.num_rows, -1)
-    assert damage.shape[1] == 7 and (damage[:30] == 0.0).all(), "wound rows set aside behind the cluster are intact"
+    assert damage.shape[1] == 7 and (damage[:30] == 0.0).all(), "on the core"
+    assert (damage[50:70] == 0.0).all(), "layer on layer, set aside behind the cluster"
     assert (damage[-start["free_rows"] :] == 1.0).all()
 
 
