@@ -367,7 +367,8 @@ class FrameLoop(Wishes):
         self.checkpoints = Checkpoints(engine.get_state, getattr(engine, "save", None), self.wiring.checkpoint_folder)
         self.checkpoints.take(0.0, 0, self.operator.teleop, "start", automatic=True)
         self.view.set_scene(session.scene, self._points)
-        for note in (*getattr(session.scene, "notes", ()), *getattr(session.scene.model, "warnings", ())):
+        warnings = (*getattr(session.scene.model, "warnings", ()), *getattr(engine, "warnings", ()))
+        for note in (*getattr(session.scene, "notes", ()), *warnings):
             self._say(str(note))
         if self.paused_reason and not self._lost:
             self.paused, self.paused_reason = False, ""

@@ -11,6 +11,7 @@ import warp as wp
 from engine.adhesion.numbering import adopt_state, moving_points, renumber, whole_state
 from engine.cutting.cut import Cut, CutRecord, from_arrays, same_records, to_arrays
 from engine.edits import Grasp, Release, Riding
+from engine.mesh.checks import check_options
 from engine.options import Options
 from engine.reduce import carriers, reduce_model
 from engine.saving import load_state, model_fingerprint, save_state
@@ -37,6 +38,7 @@ class Engine:
         self._capture = capture
         self._uncut = model
         self.report = StepReport()
+        self.warnings = tuple(check_options(self.options, model))  # settings that give wrong results without a sign
         self._start(model, [])
         self._control = self._initial_control()
         self._rebuild()
@@ -278,9 +280,11 @@ class Engine:
         """Write the state with version and model fingerprint; `load` resumes bit for bit on the same device."""
         save_state(path, self.get_state(), model_fingerprint(self._uncut), self.options)
 
-    def load(self, path) -> None:
-        """Restore `save`. Raises ValueError when the file is of another model or a later version."""
-        self.set_state(load_state(path, model_fingerprint(self._uncut)))
+    def load(self, path, any_options: bool = False) -> None:
+        """Restore `save`. Raises ValueError when the file is of another model, of a later version, or (unless
+        any_options) was saved under other options."""
+        options = None if any_options else self.options
+        self.set_state(load_state(path, model_fingerprint(self._uncut), options))
 
     # private --------------------------------------------------------------------------------------------------------
     def _initial_state(self) -> State:

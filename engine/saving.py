@@ -11,18 +11,34 @@ from pathlib import Path
 import numpy as np
 
 FORMAT_VERSION = 1
+COLLISION = (
+    "surface_dhat", "surface_half_thickness", "surface_kappa", "surface_friction_mu", "surface_self_collision",
+    "ignored",
+)  # fmt: skip
+LIVE = ("target", "multiplier")  # constructor values of energies that a run changes
 
 
 def model_fingerprint(model) -> str:
-    """Hash of topology, rest state and layout: a state fits only the model it was saved from."""
+    """Hash of topology, rest state, masses, materials and contact numbers: a state fits only the model it was saved
+    from."""
     h = hashlib.sha256()
     h.update(f"{model.num_worlds} {model.nodes_per_world} {model.points_per_world} {model.gravity}".encode())
     h.update(" ".join([*model.meshes, *model.bodies, *model.joints]).encode())
-    for array in (model.node_start, model.node_mass, model.embedding.point_node, model.embedding.point_weights):
+    arrays = [model.node_start, model.node_mass, model.body_mass]
+    arrays += [model.embedding.point_node, model.embedding.point_weights, model.embedding.point_offset]
+    if model.collision is not None:
+        arrays += [getattr(model.collision, name) for name in COLLISION]
+    for array in arrays:
         h.update(np.ascontiguousarray(array.numpy()).tobytes())
     for energy in model.energies:
         h.update(energy.name.encode())
         h.update(energy.stencils_host.tobytes())
+        for name, values in sorted(getattr(energy, "parameters", {}).items()):
+            if name not in LIVE:
+                h.update(np.ascontiguousarray(values).tobytes())
+    for maker in model.interfaces:
+        for part in getattr(maker, "keywords", {}).get("parts", ()):
+            h.update(f"{part.mesh} {part.partners} {part.material}".encode())
     return h.hexdigest()
 
 
@@ -36,8 +52,9 @@ def save_state(path, arrays: dict[str, np.ndarray], fingerprint: str, options) -
     os.replace(partial, path)
 
 
-def load_state(path, fingerprint: str) -> dict[str, np.ndarray]:
-    """Raises ValueError when the file is not a state, is newer than this version, or is of another model."""
+def load_state(path, fingerprint: str, options=None) -> dict[str, np.ndarray]:
+    """Raises ValueError when the file is not a state, is newer than this version, is of another model, or was saved
+    under other options (options None: any will do, and the run goes on differently)."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -52,6 +69,18 @@ def load_state(path, fingerprint: str) -> dict[str, np.ndarray]:
     if header["fingerprint"] != fingerprint:
         raise ValueError(
             f"'{path}' was saved from another model (fingerprint {header['fingerprint'][:12]}, this model "
-            f"{fingerprint[:12]}): meshes, bodies, joints or the number of worlds differ"
+            f"{fingerprint[:12]}): meshes, masses, materials, contact, joints or the number of worlds differ"
+        )
+    differing = [] if options is None else _differing(header["options"], asdict(options))
+    if differing:
+        raise ValueError(
+            f"'{path}' was saved under other options ({', '.join(differing)}); the run would not go on as it was. "
+            "load(path, any_options=True) takes it all the same"
         )
     return arrays
+
+
+def _differing(saved: dict, own: dict) -> list[str]:
+    return [
+        f"{name} {saved.get(name)!r} there, {value!r} here" for name, value in own.items() if saved.get(name) != value
+    ]

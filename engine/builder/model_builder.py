@@ -172,7 +172,8 @@ class ModelBuilder:
     def add_cluster(self, name: str, spec) -> None:
         """Let the wound part of a strip ride on a carrier: spec is an engine.tape.cluster.ClusterSpec."""
         if spec.carrier not in self.bodies:
-            raise ValueError(f"cluster '{name}': no carrier '{spec.carrier}'; bodies: {', '.join(self.bodies) or 'none'}")
+            there = ", ".join(self.bodies) or "none"
+            raise ValueError(f"cluster '{name}': no carrier '{spec.carrier}'; bodies: {there}")
         self._mesh(spec.mesh)
         self.rolls[name] = spec
 

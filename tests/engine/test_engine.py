@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine import ContactMaterial, Engine, ModelBuilder, Options
+from engine import ContactMaterial, Engine, ModelBuilder, Options, ShellMaterial
 from engine.mesh import shapes
 from tests.engine.models import SOFT_SHEET, add_ground, block, sheet_on_ground
 
@@ -140,6 +140,11 @@ def test_errors_name_what_is_wrong(tmp_path):
     other = sheet_on_ground()
     with pytest.raises(ValueError, match="was saved from another model"):
         other.load(tmp_path / "a.npz")
+    with pytest.raises(ValueError, match=r"saved under other options \(dt 0.01 there, 0.02 here\).*any_options=True"):
+        slower = pressed_sheet()
+        slower.options = Options(dt=0.02, newton_tolerance=1e-3)
+        slower.load(tmp_path / "a.npz")
+    slower.load(tmp_path / "a.npz", any_options=True)
     (tmp_path / "b.npz").write_bytes(b"not a state")
     with pytest.raises(ValueError, match="is not a state file"):
         engine.load(tmp_path / "b.npz")
@@ -250,3 +255,22 @@ def test_bad_edits_change_nothing():
     with pytest.raises(ValueError, match="legal edits: Grasp, Release"):
         engine.apply(["cut"])
     assert engine.grasped() == {}
+
+
+def test_a_state_fits_only_its_own_materials(tmp_path):
+    engine = sheet_on_ground()
+    engine.save(tmp_path / "soft.npz")
+    builder = ModelBuilder()
+    vertices, triangles = shapes.grid_mesh(0.1, 0.1, 8, 8)
+    stiffer = ShellMaterial(young=2e6, poisson=0.3, thickness=1e-3, density=1000.0)
+    builder.add_shell("sheet", vertices + (0.0, 0.0, 0.01), triangles, stiffer, ContactMaterial())
+    add_ground(builder)
+    other = Engine(builder.finalize(), engine.options)
+    with pytest.raises(ValueError, match="was saved from another model .*materials"):
+        other.load(tmp_path / "soft.npz")
+
+
+def test_a_tolerance_that_lets_things_float_is_warned_about():
+    assert sheet_on_ground().warnings == ()
+    loose = sheet_on_ground(newton_tolerance=0.09)
+    assert "Options.newton_tolerance is 0.09 m/s but gravity changes velocities by only 0.0981" in loose.warnings[0]
