@@ -107,8 +107,17 @@ def test_before_anything_moves(paid_out):
     assert start["front"] == asset.num_wound_rows - 10 and start["collar"] == 10
     damage = paid_out.start["damage"]["roll"].reshape(asset.num_rows, -1)
     assert damage.shape[1] == 7 and (damage[:30] == 0.0).all(), "on the core"
-    assert (damage[50:70] == 0.0).all(), "layer on layer, set aside behind the cluster"
+    assert (damage[50:70] == 0.0).all(), "layer on layer"
     assert (damage[-start["free_rows"] :] == 1.0).all()
+
+
+def test_wound_rows_set_aside_behind_the_cluster_are_intact():
+    scene = build_scene(load_config("payout", ["roll.turns=8"]))
+    engine = Engine(scene.model, scene.options)
+    (term,) = engine.interfaces
+    assert (~term.numbering.present).sum() > 500
+    damage = tape_reader(SimpleNamespace(scene=scene, engine=engine)).read()["damage"]["roll"].reshape(-1, 7)
+    assert (damage[50:330] == 0.0).all()
 
 
 def test_payout_turns_the_hub_and_lengthens_the_free_end(paid_out):
