@@ -108,6 +108,7 @@ class Episode:
         self._code = self._dataset("points/code")
         if self._code is not None and (self._code.ndim != 3 or self._code.shape[1] != 3):
             raise EpisodeError(f"{self.path.name}: points/code has shape {self._code.shape}, expected (T + 1, 3, P)")
+        self._counts = self._read_counts()
         rows, restart = self._dataset("state/keyframe_row"), self._dataset("state/keyframe_restart")
         self.keyframe_rows = np.zeros(0, np.int64) if rows is None else read_array(rows)
         self.keyframe_restart = np.zeros(0, bool) if restart is None else read_array(restart).astype(bool)
@@ -240,7 +241,12 @@ class Episode:
 
     @property
     def num_points(self) -> int:
+        """Of the row that has most; a cut adds some. 0 = no positions were recorded."""
         return 0 if self._code is None else self._code.shape[2]
+
+    def points_at(self, row: int) -> int:
+        """Number of points in one row."""
+        return self.num_points if self._counts is None else int(self._counts[row])
 
     @property
     def num_position_rows(self) -> int | None:
@@ -254,9 +260,9 @@ class Episode:
         if self._code is None:
             raise EpisodeError(f"{self.path.name} holds no positions")
         self._check_row(row, self.num_frames)
-        first = row - row % BLOCK
+        first, stop = self._stretch(row)
         if self._block is None or self._block[0] != first:
-            codes = read_rows(self._code, first, min(first + BLOCK, self._code.shape[0]))
+            codes = read_rows(self._code, first, stop)[:, :, : self.points_at(row)]
             self._block = (first, decode_rows(codes.astype(np.uint32, copy=False)))
         if row - first >= len(self._block[1]):
             raise EpisodeError(f"{self.path.name}: positions end before row {row}")
@@ -322,8 +328,8 @@ class Episode:
         found = []
         if scene_name is not None and scene_name != self.scene_name:
             found.append(f"recorded in the scene {self.scene_name!r}, this is {scene_name!r}")
-        if num_points is not None and self.num_points and num_points != self.num_points:
-            found.append(f"recorded with {self.num_points} points, this scene has {num_points}")
+        if num_points is not None and self.num_points and num_points != self.points_at(0):
+            found.append(f"recorded with {self.points_at(0)} points, this scene has {num_points}")
         if state is not None and len(self.keyframe_rows):
             first = self.keyframe(0)
             for name in sorted(set(first) | set(state)):
@@ -401,6 +407,29 @@ class Episode:
             data = read_rows(value, int(offsets[j]), int(offsets[j + 1]))
             out[int(rows[j]) - start] = data.reshape([int(n) for n in shapes[j] if n >= 0])
         return out
+
+    def _read_counts(self) -> np.ndarray | None:
+        """Number of points by row (T + 1,), None when it never changes."""
+        dataset = self._dataset("points/count")
+        if dataset is None or self._code is None:
+            return None
+        counts = read_array(dataset)
+        if counts.shape != self._code.shape[:1] or counts.min(initial=1) < 1 or counts.max(initial=1) > self.num_points:
+            raise EpisodeError(
+                f"{self.path.name}: points/count must hold one number from 1 to {self.num_points} for each of "
+                f"{self._code.shape[0]} rows"
+            )
+        return counts
+
+    def _stretch(self, row: int) -> tuple[int, int]:
+        """Rows around one that are decoded together: a block, or what a change of the number of points leaves of it."""
+        first = row - row % BLOCK
+        stop = min(first + BLOCK, self._code.shape[0])
+        if self._counts is not None:
+            changes = first + 1 + np.flatnonzero(np.diff(self._counts[first:stop]))
+            first = max([first, *changes[changes <= row].tolist()])
+            stop = min([stop, *changes[changes > row].tolist()])
+        return first, stop
 
     def _check_row(self, row: int, last: int) -> None:
         if not 0 <= row <= last:

@@ -86,7 +86,7 @@ class Recording:
             value["hash"] = state_hash(state)
         self.log.append(FRAME, pack(value))
         # only now, with the frame in the system's hands, does the recording move on
-        if self._num_points is None and "num_points" in value:
+        if "num_points" in value:
             self._num_points = value["num_points"]
         self.rows, self._um, self._last = row, um, (frame.index, frame.time_sim)
         self.duration += frame.dt
@@ -130,7 +130,9 @@ class Recording:
             count, previous = um.shape[1], um
             value["num_points"], value["points0"] = count, _point_bytes(um, None)
         if um.shape[1] != count:
-            raise LogError(f"the scene has {um.shape[1]} points now, the recording began with {count}")
+            if not self._segment:  # a cut, or one taken back, is announced by `restart`
+                raise LogError(f"the scene has {um.shape[1]} points now, the recording began with {count}")
+            value["num_points"], previous = um.shape[1], None
         value["points"] = _point_bytes(um, None if row % BLOCK == 0 else previous)
         return um
 

@@ -17,7 +17,8 @@ LABEL = 5  # success, failure, discard or none, and the instruction
 STOP = 6  # the operator ended the recording; absent after a crash
 
 FORMAT_NAME = "tacktile-episode"
-FORMAT_VERSION = 1  # of the episode file; raise it when a reader of the version before would misread
+FORMAT_VERSION = 2  # of the episode file; raise it when a reader of the version before would misread
+FIXED_POINTS_VERSION = 1  # of a file whose number of points never changes: readers of version 1 open it too
 
 LABELS = ("success", "failure", "discard")
 

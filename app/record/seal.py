@@ -23,7 +23,18 @@ from app.record.columns import Columns, flatten
 from app.record.framed_log import FramedLogReader, Tail
 from app.record.packing import PackingError, unpack
 from app.record.points import BLOCK, UNIT, unshuffle_bytes
-from app.record.records import FORMAT_NAME, FORMAT_VERSION, FRAME, KEYFRAME, LABEL, LABELS, NOTE, START, STOP
+from app.record.records import (
+    FIXED_POINTS_VERSION,
+    FORMAT_NAME,
+    FORMAT_VERSION,
+    FRAME,
+    KEYFRAME,
+    LABEL,
+    LABELS,
+    NOTE,
+    START,
+    STOP,
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,13 @@ class _Survey:
     stopped: bool = False
     duration: float = 0.0  # [s] simulated
     good_until: int = 0  # [bytes] records from here on are not used
+    num_points: int = 0  # in the last frame so far, 0 = no positions
+    most_points: int = 0  # in any row
+    points_change: bool = False  # a cut in the middle
+
+    @property
+    def version(self) -> int:
+        return FORMAT_VERSION if self.points_change else FIXED_POINTS_VERSION
 
 
 def seal_log(
@@ -106,13 +124,18 @@ def _take(survey: _Survey, kind: int, value: dict[str, Any]) -> None:
     if kind == START:
         survey.start = value
         survey.instruction = str(value.get("instruction", ""))
+        survey.num_points = survey.most_points = int(value.get("num_points") or 0)
     elif kind == FRAME:
         if value["row"] != survey.num_frames + 1:
             raise PackingError(f"frame of row {value['row']}, expected {survey.num_frames + 1}")
         time = value["frame"]["time"]
         if "points0" in value:  # positions were not known at the start
             survey.start.update(points=value["points0"], num_points=value["num_points"], row0_is_copy=True)
-        _point_codes(value, survey.start)
+            survey.num_points = int(value["num_points"])
+        count = int(value.get("num_points", survey.num_points))
+        _point_codes(value, count)
+        survey.points_change |= count != survey.num_points
+        survey.num_points, survey.most_points = count, max(survey.most_points, count)
         survey.columns.observe(flatten(value["frame"]))
         survey.duration += time["dt"]
         survey.num_frames += 1
@@ -131,7 +154,7 @@ def _meta(survey: _Survey, recovered: bool) -> dict[str, Any]:
     created = datetime.datetime.fromtimestamp(float(start.get("time_wall", 0.0)), datetime.timezone.utc)
     return {
         "format": FORMAT_NAME,
-        "version": FORMAT_VERSION,
+        "version": survey.version,
         "scene_name": start.get("scene_name", ""),
         "created": created.isoformat(timespec="seconds"),
         "num_frames": survey.num_frames,
@@ -147,9 +170,8 @@ def _meta(survey: _Survey, recovered: bool) -> dict[str, Any]:
     }
 
 
-def _point_codes(value: dict[str, Any], start: dict[str, Any]) -> np.ndarray | None:
+def _point_codes(value: dict[str, Any], count: int) -> np.ndarray | None:
     """Codes uint32 (3, P) of a START or FRAME record, None when the recording has no positions."""
-    count = start.get("num_points")
     if not count:
         return None
     data = value["points"]
@@ -161,24 +183,22 @@ def _point_codes(value: dict[str, Any], start: dict[str, Any]) -> np.ndarray | N
 def _write(file: h5py.File, log: Path, survey: _Survey, meta: dict[str, Any], progress) -> None:
     start, num_frames = survey.start, survey.num_frames
     set_text(file, "format", FORMAT_NAME)
-    file.attrs["version"] = FORMAT_VERSION
+    file.attrs["version"] = survey.version
     file.attrs["num_frames"] = num_frames
     _write_text(file, "meta", _json(meta))
     _write_text(file, "scene/yaml", str(start.get("scene_yaml", "")))
     survey.columns.open(file)
-    points = _open_points(file, start)
+    points = _Points(file, survey)
     hashes = ChunkedWriter(file.require_group("state"), "hash", np.uint64)
     keyframes, notes, segments = _Keyframes(file), _Notes(), []
-    if points is not None:
-        points.append(_point_codes(start, start))
+    points.append(start)
     hashes.append(start.get("hash", 0))
     row = 0
     for record in FramedLogReader(log, survey.good_until):
         value = unpack(record.payload)
         if record.kind == FRAME:
             survey.columns.write(flatten(value["frame"]))
-            if points is not None:
-                points.append(_point_codes(value, start))
+            points.append(value)
             hashes.append(value.get("hash", 0))
             notes.add(row, value.get("note", {}))
             if row == 0 or value.get("segment"):
@@ -191,26 +211,46 @@ def _write(file: h5py.File, log: Path, survey: _Survey, meta: dict[str, Any], pr
         elif record.kind == NOTE:
             notes.add(row, value)
     survey.columns.close()
-    if points is not None:
-        points.close()
+    points.close()
     hashes.close()
     keyframes.close()
     notes.write(file)
     _write_rows_and_texts(file.create_group("segments"), segments, "reason")
 
 
-def _open_points(file: h5py.File, start: dict[str, Any]) -> ChunkedWriter | None:
-    count = start.get("num_points")
-    if not count:
-        return None
-    rows = BLOCK
-    while rows > 1 and rows * count * 12 > 64 * 1024 * 1024:
-        rows //= 2
-    group = file.create_group("points")
-    group.attrs["unit"] = UNIT
-    group.attrs["block"] = BLOCK
-    group.attrs["row0_is_copy"] = int(bool(start.get("row0_is_copy")))
-    return ChunkedWriter(group, "code", np.uint32, (3, count), rows=rows)
+class _Points:
+    """points/code, as wide as the widest row; points/count when the number of points changes."""
+
+    def __init__(self, file: h5py.File, survey: _Survey):
+        self._most, self._count = survey.most_points, int(survey.start.get("num_points") or 0)
+        self._code = self._counts = None
+        if not self._most:
+            return
+        rows = BLOCK
+        while rows > 1 and rows * self._most * 12 > 64 * 1024 * 1024:
+            rows //= 2
+        group = file.create_group("points")
+        group.attrs["unit"] = UNIT
+        group.attrs["block"] = BLOCK
+        group.attrs["row0_is_copy"] = int(bool(survey.start.get("row0_is_copy")))
+        self._code = ChunkedWriter(group, "code", np.uint32, (3, self._most), rows=rows)
+        if survey.points_change:
+            self._counts = ChunkedWriter(group, "count", np.int64)
+
+    def append(self, value: dict[str, Any]) -> None:
+        """Of a START or FRAME record."""
+        if self._code is None:
+            return
+        self._count = int(value.get("num_points", self._count))
+        codes = _point_codes(value, self._count)
+        self._code.append(np.pad(codes, ((0, 0), (0, self._most - self._count))))
+        if self._counts is not None:
+            self._counts.append(self._count)
+
+    def close(self) -> None:
+        for writer in (self._code, self._counts):
+            if writer is not None:
+                writer.close()
 
 
 class _Keyframes:

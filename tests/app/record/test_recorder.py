@@ -14,6 +14,7 @@ import pytest
 from app.frame import Request
 from app.record import (
     Episode,
+    EpisodeError,
     Recorder,
     RecorderError,
     RecorderSettings,
@@ -225,6 +226,34 @@ def test_positions_unknown_at_the_start_and_a_scene_that_changes(tmp_path):
         assert len(episode) == 2 and h5py.File(episode.path)["points"].attrs["row0_is_copy"]
         np.testing.assert_array_equal(episode.positions(0), episode.positions(1))
         np.testing.assert_array_equal(episode.positions(2), episode.positions(1))
+
+
+def test_points_that_come_and_go_are_kept(tmp_path):
+    """A cut and its undo: each announced, and every row has its own number of points."""
+    engine, frames = FakeEngine(), {}
+    recorder = make(tmp_path, engine)
+    recorder.start(engine.positions())
+    for index in range(1, 101):
+        if index in (31, 70, 75):  # grows in the middle of a block, shrinks, grows to less than before
+            other = FakeEngine({31: 47, 70: 40, 75: 43}[index])
+            other.count = engine.count
+            engine.__dict__.update(other.__dict__)
+            recorder.restart_point("cut")
+        recorder.write(frame_at(engine, index))
+        frames[index] = engine.positions()
+    recorder.close()
+    with Episode(tmp_path / "episode_0001.h5") as episode:
+        assert episode.version == 2 and episode.num_points == 47 and episode.num_frames == 100
+        assert [episode.points_at(row) for row in (0, 30, 31, 69, 70, 74, 75, 100)] == [40, 40, 47, 47, 40, 40, 43, 43]
+        for row in (100, 31, 30, 65, 64, 63, 69, 70, 75, 74, *range(1, 101)):  # in any order
+            np.testing.assert_allclose(episode.positions(row), frames[row], atol=0.51e-6, rtol=0)
+        assert [row for row, _ in episode.segments()] == [0, 30, 69, 74]
+        assert not episode.misfits(num_points=40) and episode.misfits(num_points=47)
+        assert not [f for f in episode.validate() if f.severity == "error"]
+    with h5py.File(tmp_path / "episode_0001.h5", "r+") as file:
+        file["points/count"][50] = 48
+    with pytest.raises(EpisodeError, match="points/count must hold one number from 1 to 47 for each of 101 rows"):
+        Episode(tmp_path / "episode_0001.h5")
 
 
 def test_tactile_arrays_images_at_a_set_rate_and_fields_that_come_and_go(tmp_path):
