@@ -40,6 +40,10 @@ class NullView:
         if self._pictures is not None:
             self._pictures.set_scene(scene, points)
 
+    def set_model(self, model, points: np.ndarray) -> None:
+        if self._pictures is not None:
+            self._pictures.set_model(model, points)
+
     def draw(self, frame: Frame, info: dict) -> None:
         for text in frame.events:
             self._say(f"{frame.time_sim:8.2f} s  {text}")

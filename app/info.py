@@ -17,7 +17,8 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
 
     scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
     (name -> (3,) [N] on the driven tool), pads (name, depth (h, w) [m], force [N]), coat_depth (mesh -> (k,) [m]),
-    tape (`app.tape.TapeReader.read`), adhesives (`app.tape.adhesive_pairs`).
+    tape (`app.tape.TapeReader.read`), adhesives (`app.tape.adhesive_pairs`), cut ({} or, while one is armed, its mesh
+    and `lines`, polylines (k, 3) [m]).
     """
     sample = frame.sample
     latency = None
@@ -37,7 +38,7 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
         "latency_ms": latency, "slow": loop.slow, "teleop": loop.operator.about(frame.signals),
         "record": record_info(loop.wiring.recorder), "checkpoints": marks, "forces": forces, "pads": pads,
         "coat_depth": loop._coats, "tape": loop._tape_now,
-        "adhesives": adhesive_pairs(loop.session.engine) if loop._tape is not None else [],
+        "cut": loop.armed_cut(), "adhesives": adhesive_pairs(loop.session.engine) if loop._tape is not None else [],
     }  # fmt: skip
 
 

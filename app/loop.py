@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from app.checkpoints import Checkpoints
+from app.cutting import cut_request
 from app.frame import Frame, Request
 from app.info import loop_info
 from app.operator import Operator, lost
@@ -25,6 +26,7 @@ from app.session import Progress, Session, read_pads
 from app.tape import tape_reader
 from app.wishes import Wishes
 from devices.contract import Feedback
+from engine.cutting.operator import OperatorCut
 
 BLOCKED = 2e-3  # [m] gap between target and tool that is told to the operator
 STALLS = 3  # steps in a row without descent that pause the loop
@@ -35,7 +37,7 @@ OPERATOR_VERBS = ("grip_toggle", "next_tool", "gain_up", "gain_down", "frame_nex
 # verbs that a device may give and that the loop, not the mapping, carries out
 LOOP_VERBS = (
     "pause", "step", "reset", "reload", "slow", "record", "label_success", "label_failure", "discard", "undo",
-    "checkpoint", "load_checkpoint", "help", "grasp_assist",
+    "checkpoint", "load_checkpoint", "help", "grasp_assist", "arm_cut", "confirm_cut", "disarm_cut",
 )  # fmt: skip
 
 
@@ -46,6 +48,7 @@ class View(Protocol):
 
     def progress(self, text: str, fraction: float) -> None: ...
     def set_scene(self, scene, points: np.ndarray) -> None: ...
+    def set_model(self, model, points: np.ndarray) -> None: ...
     def draw(self, frame: Frame, info: dict) -> None: ...
     def tick(self) -> None: ...
     def tick_if_due(self) -> None: ...
@@ -145,13 +148,15 @@ class FrameLoop(Wishes):
             self.operator.press(request.verb)
         sample, status = self.operator.poll(now, self.time_sim)
         self._watch_device(status)
-        requests = [r for r in requests if r.verb not in OPERATOR_VERBS]
+        requests = [*self._due_cuts, *(r for r in requests if r.verb not in OPERATOR_VERBS)]
+        self._due_cuts = []
         # a device's verbs become requests of the same frame, every press once
         requests += [Request(verb) for verb in sample.pressed if verb in LOOP_VERBS]
         for request in requests:
             self._carry_out(request)
         requests += self._retold
         self._retold = []
+        self._follow_model()
         stepping = (not self.paused or self._single_steps > 0) and not self._stop
         self._single_steps = max(self._single_steps - 1, 0)
         command = control = None
@@ -195,6 +200,8 @@ class FrameLoop(Wishes):
             if not np.isfinite(points).all():
                 raise FloatingPointError("the step gave positions that are not finite")
             self._signals = engine.signals()
+            if self.session.blade is not None:
+                self._due_cuts = [cut_request(cut, "blade") for cut in self.session.blade.update()]
         except KeyboardInterrupt:
             raise
         except Exception as error:  # noqa: BLE001 - told to the operator; the loop and the recording go on
@@ -269,7 +276,7 @@ class FrameLoop(Wishes):
 
     def _add_pad_forces(self, tactile: dict[str, dict]) -> None:
         for image in self.session.pads:
-            points = self.session.scene.model.meshes[image.mesh].points
+            points = self.session.model.meshes[image.mesh].points
             force = self._signals.contact_force[0, points].sum(axis=0) + self._signals.friction_force[0, points].sum(
                 axis=0
             )
@@ -292,7 +299,7 @@ class FrameLoop(Wishes):
         if self.wiring.recorder is not None:
             self.wiring.recorder.write(frame)
         if frame.stepped and hasattr(self.operator.device, "observe"):
-            self.operator.device.observe(frame, self.session.scene)
+            self.operator.device.observe(frame, self.session.scene, self.session.model)
         row = self.operator.row_of_active()
         if frame.stepped and row is not None:
             force = float(np.linalg.norm(frame.signals.drive_force[0, row]))
@@ -362,6 +369,10 @@ class FrameLoop(Wishes):
         self._tape_now: dict[str, Any] = {}
         self._adhesion_edits: dict[tuple[str, str], Request] = {}
         self._retold: list[Request] = []
+        self._meshes = engine.model.meshes
+        self._operator_cut = OperatorCut(engine)
+        self._due_cuts: list[Request] = []  # asked for by the blade in the last step
+        self._refused = ""  # what was said last of a cut that the blade asked for in vain
         self._undo.clear()
         self.operator.settle(session.scene, engine)
         self.checkpoints = Checkpoints(engine.get_state, getattr(engine, "save", None), self.wiring.checkpoint_folder)
@@ -372,6 +383,18 @@ class FrameLoop(Wishes):
             self._say(str(note))
         if self.paused_reason and not self._lost:
             self.paused, self.paused_reason = False, ""
+
+    def _follow_model(self) -> None:
+        """A cut, or a jump over one, gave the engine other meshes: whatever is numbered by points starts anew."""
+        engine = self.session.engine
+        if engine.model.meshes is self._meshes:
+            return
+        self._meshes = engine.model.meshes
+        self._points = engine.positions()
+        self._signals = None
+        if self._tape is not None:
+            self._tape_now = self._tape.read()
+        self.view.set_model(engine.model, self._points)
 
     def close(self) -> None:
         """Seals what is being recorded, gives the device back, closes the view. May be called again."""

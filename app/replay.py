@@ -8,7 +8,8 @@ differs. On the device and with the versions of the recording it differs nowhere
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -17,6 +18,9 @@ import numpy as np
 from app.frame import Frame
 from app.record.episode import Episode
 from app.record.state_hash import state_hash
+
+# wishes that change the state in ways that a replay takes from the recording
+JUMPS = {"reset", "load_checkpoint", "undo", "grasp_assist", "load_scene", "reload"}
 
 
 class ReplayError(Exception):
@@ -66,6 +70,14 @@ class StateReplay:
         """The last row at or before a moment of the time line; clamped to the episode."""
         row = int(np.searchsorted(self.time, seconds + 1e-9, side="right")) - 1
         return min(max(row, 0), self.episode.num_frames)
+
+    def exact_state_of(self, row: int) -> int | None:
+        """Number of the exact state whose meshes a row has: of the last change of the state before it, or the first.
+        None when the episode holds no exact states."""
+        rows, restart = self.episode.keyframe_rows, self.episode.keyframe_restart
+        if not len(rows):
+            return None
+        return int(max(np.flatnonzero(restart & (rows < row)), default=0))
 
     def frame(self, row: int) -> Frame:
         """Frame for the view: row 0 is before the first step, row r after step r. Mode is "REPLAY".
@@ -129,7 +141,9 @@ class InputReplay:
 
     `engine` stands in the same scene. `make_control` turns the recorded fields (a dict of arrays) into what
     `engine.step` takes (`lambda fields: Control(**fields)`); without it they come as a namespace. `apply_requests`
-    is called with [(verb, value), ...] before a step that had requests (an option edited, a cut). `versions` of this
+    is called with [(verb, value), ...] before a step that had requests (an option edited, a cut). Where the state was
+    changed by cuts alone, they are made again and must lead to the recorded state to the bit; where it was changed
+    otherwise (a reset, a checkpoint), the replay goes on from the recorded state. `versions` of this
     installation are compared with the recorded ones to explain a divergence. `positions()` of the engine, when it has
     one, gives the error in metres.
 
@@ -147,6 +161,10 @@ class InputReplay:
     ):
         if not len(episode.keyframe_rows):
             raise ReplayError(f"{episode.name} holds no exact state to start from: replay it by states")
+        from app.cutting import take_topology
+
+        with suppress(ValueError):  # told below, by what does not fit
+            take_topology(engine, episode.keyframe(0))
         misfits = episode.misfits(state=engine.get_state())
         if misfits:
             raise ReplayError(f"{episode.name} does not fit this scene: " + "; ".join(misfits))
@@ -170,7 +188,10 @@ class InputReplay:
         self.skipped: list[int] = []
         known = False
         while row < num_frames:
-            if row in self._restarts:
+            cut_again = None
+            if known and row in self._restarts and self._cuts_alone(row):
+                cut_again = self._cut_again(row)
+            elif row in self._restarts:
                 self._set_state(self._restarts[row])
             elif row in self._starts or not known:
                 start = row if row == 0 and 0 in self._keyframes else self._next_keyframe(row)
@@ -181,6 +202,8 @@ class InputReplay:
                 self._set_state(self._keyframes[row])
             known = True
             step = self._step(row)
+            if cut_again is False:
+                step = replace(step, matches=False)
             yield step
             if stop_at_divergence and step.matches is False:
                 return
@@ -201,6 +224,20 @@ class InputReplay:
         result.skipped = list(self.skipped)
         result.text = self._explain(result)
         return result
+
+    def _cuts_alone(self, row: int) -> bool:
+        """Was the state before this step changed by cuts and by nothing else that changes it?"""
+        verbs = {verb for verb, _ in self._requests.get(row, ())}
+        return self._apply_requests is not None and "cut" in verbs and not verbs & JUMPS
+
+    def _cut_again(self, row: int) -> bool:
+        """Makes the cuts; True when they lead to the recorded state. If not, the replay goes on from that one."""
+        self._apply_requests(self._requests[row])
+        recorded = self.episode.keyframe(self._restarts[row])
+        if state_hash(self.engine.get_state()) == state_hash(recorded):
+            return True
+        self._set_state(self._restarts[row])
+        return False
 
     def _step(self, row: int) -> ReplayStep:
         requests = self._requests.get(row)

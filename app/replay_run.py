@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 
+from app.cutting import cut_of, take_topology
 from app.frame import Frame, Request
 from app.headless import has_display
 from app.progress import TerminalBar
@@ -102,6 +103,9 @@ def _repeat(engine, requests: list[tuple[str, Any]]) -> None:
         if verb == "set_adhesion":
             with suppress(KeyError, ValueError):  # refused now as it was then
                 edit_adhesive(engine, value)
+        elif verb == "cut":
+            with suppress(KeyError, ValueError):
+                engine.apply([cut_of(value)])
 
 
 def _by_states(episode: Episode, scene: tuple[str, list[str]], compute: str, console: Console) -> int:
@@ -115,8 +119,10 @@ def _by_states(episode: Episode, scene: tuple[str, list[str]], compute: str, con
     window = Window(Settings.load(), keyboard.feed, keyboard.keymap.keys)
     try:
         session = load_session(*scene, compute, window.progress)
-        replay = StateReplay(episode, session.scene.model.points_per_world)
         window.set_scene(session.scene, session.engine.positions())
+        if len(episode.keyframe_rows) and take_topology(session.engine, episode.keyframe(0)):
+            window.set_model(session.model, session.engine.positions())  # it was cut before the recording began
+        replay = StateReplay(episode, session.model.points_per_world)
         window.state.overlay = False
         Player(replay, window, session, keyboard).run()
     finally:
@@ -153,6 +159,7 @@ class Player:
         self.paused = False
         self.speed = 1.0
         self._row = -1
+        self._exact: int | None = 0  # number of the exact state whose meshes are shown
         self._clock, self._sleep = clock, sleep
 
     def run(self) -> None:
@@ -174,9 +181,21 @@ class Player:
         row = self.replay.row_at(self.seconds)
         if row != self._row:
             self._row = row
+            self._follow_model(row)
             frame = for_view(self.replay.frame(row))
             self.view.draw(frame, self.info(frame))
         self.view.tick()
+
+    def _follow_model(self, row: int) -> None:
+        """Rows before and after a cut show other meshes."""
+        number = self.replay.exact_state_of(row)
+        if number == self._exact or number is None:
+            return
+        self._exact = number
+        engine, meshes = self.session.engine, self.session.model.meshes
+        take_topology(engine, self.replay.episode.keyframe(number))
+        if self.session.model.meshes is not meshes:
+            self.view.set_model(self.session.model, engine.positions())
 
     def _carry_out(self, wish: Request) -> None:
         if wish.verb == "pause":
@@ -239,5 +258,5 @@ class Player:
         force = getattr(frame.signals, "drive_force", None)
         if not tools or force is None:
             return {}
-        driven = [name for name, body in self.session.scene.model.bodies.items() if body.driven]
+        driven = [name for name, body in self.session.model.bodies.items() if body.driven]
         return {tools[0].name: -np.asarray(force)[0, driven.index(tools[0].palm)]}

@@ -108,18 +108,18 @@ class SeeingOperator:
     def set_simulated_time(self, time_sim: float) -> None:
         self._time = time_sim
 
-    def observe(self, frame, scene) -> None:
-        """Sees the last frame: where the first tool's palm is and how far its fingers are closed."""
+    def observe(self, frame, scene, model) -> None:
+        """Sees the last frame: where the first tool's palm is and how far its fingers are closed. model: now."""
         if not scene.tools or frame.control is None:
             return
         tool = scene.tools[0]
-        body = scene.model.bodies[tool.palm]
+        body = model.bodies[tool.palm]
         origin = np.asarray(frame.points)[body.points]
         columns = np.asarray(frame.points)[body.points + 1 : body.points + 4].T
         # the mesh frame's origin, which is what the tool's target is given in
         self._palm = origin + columns @ np.asarray(body.com_from_mesh)[:3, 3]
         if tool.fingers:
-            driven = [name for name, joint in scene.model.joints.items() if joint.drive is not None]
+            driven = [name for name, joint in model.joints.items() if joint.drive is not None]
             target = frame.control.joint_target[0, [driven.index(f) for f in tool.fingers]]
             span = tool.closed_position - tool.open_position
             self._closure = float(np.mean((target - tool.open_position) / span)) if span else 0.0

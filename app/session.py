@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from app.cutting import blade_cutter
+
 Progress = Callable[[str, float], None]  # what is being done, share done in [0, 1] or -1 when unknown
 
 
@@ -29,6 +31,12 @@ class Session:
     engine: Any
     pads: list = field(default_factory=list)  # app.tactile.PadImage
     seconds: float = 0.0  # [s] it took to load
+    blade: Any = None  # engine.cutting.blade.BladeCutter of a scene with a blade
+
+    @property
+    def model(self):
+        """The model as it is now: a cut replaces it, `scene.model` is the one that was built."""
+        return self.engine.model
 
     @property
     def dt(self) -> float:
@@ -122,6 +130,7 @@ def load_session(
     engine = Engine(scene.model, scene.options)
     session = Session(str(path), tuple(overrides), compute, scene, engine)
     session.pads = pad_images(scene, engine)
+    session.blade = blade_cutter(scene, engine)
     say("first step", 0.97)
     start = engine.get_state()
     engine.step()
@@ -199,7 +208,7 @@ def compile_kernels(compute: str, say: Progress) -> None:
 def read_pads(session: Session, points: np.ndarray) -> tuple[dict[str, dict], dict[str, np.ndarray]]:
     """Tactile read-outs: pad -> {"depth" (h, w) [m], ...} for Frame.extra, and mesh -> depth of coat vertices [m]."""
     out, coats = {}, {}
-    meshes = session.scene.model.meshes
+    meshes = session.model.meshes
     for image in session.pads:
         pose = session.engine.body_transform(image.body) if image.body else None
         depth, coat = image.depth(points[meshes[image.mesh].points], pose)

@@ -92,7 +92,7 @@ class StateLog:
         """Corners of the boxes around shells and solids."""
         out = {}
         points = np.asarray(frame.points)
-        for name, mesh in self._loop.session.scene.model.meshes.items():
+        for name, mesh in self._loop.session.model.meshes.items():
             if mesh.kind in ("shell", "solid"):
                 own = points[mesh.points]
                 out[name] = {"lower": _rounded(own.min(axis=0)), "upper": _rounded(own.max(axis=0))}

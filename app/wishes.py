@@ -5,6 +5,7 @@ Part of `FrameLoop`; a file of its own because the loop should read as the loop.
 
 from __future__ import annotations
 
+from app.cutting import aimed_cuts, cut_of, cut_request
 from app.frame import Request
 from app.grasp import touched
 from app.tape import edit_adhesive
@@ -83,6 +84,10 @@ class Wishes:
         self._points = self.session.engine.positions()
         self._signals = self._report = None
         self._tape_now = {}
+        self._operator_cut.disarm()
+        self._due_cuts, self._refused = [], ""
+        if self.session.blade is not None:
+            self.session.blade.pressed_steps = dict.fromkeys(self.session.blade.targets, 0)
         if self._tape is not None:
             self._tape.reset()
         self._stalls = 0
@@ -124,6 +129,62 @@ class Wishes:
             self.session.engine.apply([Release(mesh) for mesh in held])
             self._edited(f"grasp assist: {', '.join(held)} let go")
         return bool(held)
+
+    def _do_arm_cut(self, value) -> None:
+        """Shows where a cut would run: as given (`app.cutting.cut_of`), else under the blade, else across the sheet
+        nearest to the tool. Nothing is changed."""
+        engine, problem = self.session.engine, None
+        tools = self.operator.tools
+        place = engine.body_transform(tools[self.operator.teleop.active].palm)[:3, 3] if tools else None
+        for cut in [cut_of(value)] if value else aimed_cuts(engine, self.session.blade, place):
+            try:
+                self._operator_cut.arm(cut)
+            except ValueError as error:
+                problem = problem or error
+                continue
+            self._say(f"cut armed across {cut.mesh}")
+            return
+        raise problem
+
+    def _do_disarm_cut(self, value) -> None:
+        if self._operator_cut.armed:
+            self._operator_cut.disarm()
+            self._say("cut disarmed")
+
+    def _do_confirm_cut(self, value) -> None:
+        armed = self._operator_cut
+        if not armed.armed:
+            raise ValueError("none is armed yet")
+        cuts = armed.cuts
+        armed.disarm()
+        for cut in cuts:
+            self._make_cut(cut)
+            self._retold.append(cut_request(cut))  # a replay cuts by this, not by the key
+
+    def armed_cut(self) -> dict:
+        """For the view: mesh and `lines` of the armed cut as it lies now, {} when none is."""
+        armed = self._operator_cut
+        return {"mesh": armed.cuts[0].mesh, "lines": armed.ghost()} if armed.armed else {}
+
+    def _do_cut(self, value) -> None:
+        """A cut at once, as the blade asks for it. One that the blade cannot make is told once, not at each step."""
+        try:
+            self._make_cut(cut_of(value))
+        except ValueError as error:
+            if value.get("by") != "blade":
+                raise
+            if str(error) != self._refused:
+                self._refused = str(error)
+                self._say(f"the blade does not cut: {error}")
+
+    def _make_cut(self, cut) -> None:
+        engine = self.session.engine
+        engine.plan_cut(cut)  # what cannot be made leaves no checkpoint
+        point = self.checkpoints.take(self._time, self.index, self.operator.teleop, "before cut", automatic=True)
+        engine.apply([cut])
+        self._undo.append(("checkpoint", point.number))
+        self._refused = ""
+        self._edited(f"{cut.mesh} cut")
 
     def _edited(self, said: str) -> None:
         self._say(said)
@@ -202,6 +263,8 @@ class Wishes:
         except Exception:
             # the old scene is still there and goes on
             self.view.set_scene(self.session.scene, self.session.engine.positions())
+            if self.session.model.meshes is not self.session.scene.model.meshes:
+                self.view.set_model(self.session.model, self.session.engine.positions())
             raise
         self._adopt(session)
         if self.wiring.make_recorder is not None:

@@ -94,6 +94,9 @@ VERBS = (
     "fine",  # held: a fraction of the gain, for the last millimetre
     "grip_toggle",  # open <-> close
     "grasp_assist",  # toggle the optional grasp constraint
+    "arm_cut",  # show where a cut would run; again: where it would run now
+    "confirm_cut",  # make the armed cut
+    "disarm_cut",
     "pause",
     "step",
     "reset",

@@ -10,7 +10,7 @@ from scenes.errors import Place, SceneError, did_you_mean, legal_list
 from scenes.overrides import apply_override
 from scenes.reading import ROOT, plain
 from scenes.roll import Roll
-from scenes.schema import SCENE, Body, CardboardBox, Gripper, Motion, Pad, SceneFile, Sheet, Solid, Strip
+from scenes.schema import SCENE, Body, CardboardBox, Gripper, Motion, Pad, SceneFile, Sheet, Solid, Static, Strip
 from scenes.yaml_tree import Tree, read_tree
 
 _SECTIONS = tuple(SCENE.fields())
@@ -132,6 +132,8 @@ def _check_references(file: SceneFile) -> None:
             _known(joint.parent, bodies, f"joints.{name}.parent", "body", joint.at("parent"))
         if joint.kind in ("revolute", "prismatic") and joint.axis is None:
             raise SceneError(f"joints.{name} is {joint.kind}; it needs 'axis'", joint.place)
+    if file.blade is not None:
+        _check_blade(file, bodies)
     for pair in file.ignore:
         for mesh in pair:
             _known(mesh, meshes, "ignore", "mesh", file.at("ignore"))
@@ -141,6 +143,19 @@ def _check_references(file: SceneFile) -> None:
             raise SceneError(f"adhesion[{k}].partners is empty; name meshes, or [all]", sticking.at("partners"))
         for partner in sticking.partners if sticking.partners != ("all",) else ():
             _known(partner, meshes, f"adhesion[{k}].partners", "mesh", sticking.at("partners"))
+
+
+def _check_blade(file: SceneFile, bodies: tuple[str, ...]) -> None:
+    blade = file.blade
+    holders = bodies + tuple(n for n, e in file.entities.items() if isinstance(e, Static))
+    sheets = tuple(n for n, e in file.entities.items() if isinstance(e, Strip | Sheet | Roll))
+    _known(blade.mesh, holders, "blade.mesh", "body or static", blade.at("mesh"))
+    for target in blade.targets:
+        _known(target, sheets, "blade.targets", "strip, sheet or roll", blade.at("targets"))
+    if not blade.targets:
+        raise SceneError("blade.targets is empty; name what it may cut", blade.at("targets"))
+    if blade.edge[0] == blade.edge[1]:
+        raise SceneError("blade.edge has no length; give two different places", blade.at("edge"))
 
 
 def _check_body(name: str, body: Body) -> None:

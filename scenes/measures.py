@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from engine.adhesion.numbering import whole_state
 
@@ -135,4 +137,20 @@ def _wrap(engine, start) -> Success:
     return Success(turns >= 0.9, f"{turns:.2f} turns of the bar wrapped")
 
 
-_VERDICTS = {"peel": _peel, "payout": _payout, "swing": _swing, "stick": _stick, "wrap": _wrap}
+def pieces(engine, mesh: str) -> np.ndarray:
+    """Piece of each vertex of a mesh, int (n,): all 0 until it is cut in two."""
+    info = engine.model.meshes[mesh]
+    t = np.asarray(info.triangles)
+    count = info.points.stop - info.points.start
+    links = coo_matrix((np.ones(3 * len(t)), (t.reshape(-1), np.roll(t, 1, axis=1).reshape(-1))), shape=(count, count))
+    return connected_components(links, directed=False)[1]
+
+
+def _cut(engine, start) -> Success:
+    piece, rest = pieces(engine, "strip"), engine.model.meshes["strip"].rest
+    ends = piece[np.argmin(rest[:, 0])], piece[np.argmax(rest[:, 0])]
+    text = f"the strip is in {piece.max() + 1} pieces" if piece.max() else "the strip is whole"
+    return Success(ends[0] != ends[1], text)
+
+
+_VERDICTS = {"peel": _peel, "payout": _payout, "swing": _swing, "stick": _stick, "wrap": _wrap, "cut": _cut}

@@ -85,6 +85,11 @@ class Scene:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def blade(self):
+        """scenes.schema.Blade of the scene, or None."""
+        return self.config.file.blade
+
+    @property
     def script(self):
         """Path of the scripted input that shows the scene, or None."""
         return self.config.file.script

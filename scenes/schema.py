@@ -235,6 +235,21 @@ class Camera(Record):
 
 
 @dataclass(frozen=True)
+class Blade(Record):
+    """A straight cutting edge on a body or static: pressed on a sheet hard enough, it cuts."""
+
+    mesh: str = setting(NAME, "body or static that carries the edge")
+    edge: tuple = setting(Vector(POINT, 2), "its two ends, in the frame of the mesh")
+    targets: tuple = setting(ListOf(NAME), "strips, sheets and rolls that it may cut")
+    threshold: float = setting(Quantity("pressure", above=0.0), "pressure at which it cuts", 1e3)
+    steps: int = setting(Integer(1, 1000), "steps in a row for which the pressure must be reached", 2)
+    contact_width: float | None = setting(
+        OrNone(POSITIVE_LENGTH), "of the contact, across the edge; none: dhat of the target", None
+    )
+    enabled: bool = setting(Flag(), "whether it cuts; otherwise it only presses", True)
+
+
+@dataclass(frozen=True)
 class Task(Record):
     """What the operator is asked to do."""
 
@@ -255,6 +270,7 @@ class SceneFile(Record):
     entities: dict = setting(MapOf(Variant(ENTITY_TABLES, "entities")), "everything in the scene, by name")
     joints: dict = setting(MapOf(Table(Joint, title="joint")), "joints by name", factory=dict)
     adhesion: tuple = setting(STICKING, "what sticks to what; rolls bring their own between layers and core", ())
+    blade: Blade | None = setting(OrNone(Table(Blade, title="blade")), "what cuts by pressure", None)
     ignore: tuple = setting(ListOf(Vector(NAME, 2)), "pairs of meshes that never touch", ())
     ignore_layers: tuple = setting(ListOf(Vector(Integer(0, 31), 2)), "pairs of layers that never touch", ())
     camera: Camera = setting(Table(Camera, title="camera"), "camera", factory=Camera)

@@ -34,9 +34,9 @@ def feature_edges(vertices: np.ndarray, triangles: np.ndarray, angle: float = 30
 class Ghost:
     """Outlines of each tool's bodies, kept in the mesh frame."""
 
-    def __init__(self, scene):
-        self._scene = scene
-        model = scene.model
+    def __init__(self, scene, model):
+        """model: the one of the frames to come; a cut replaces it."""
+        self._model = model
         self._rows = {name: i for i, name in enumerate(n for n, b in model.bodies.items() if b.driven)}
         self._names = list(model.bodies)
         self._tools = []
@@ -64,14 +64,14 @@ class Ghost:
                 continue
             shown = True
             # each part keeps its place relative to the palm's origin; the palm itself stands at its target
-            body = self._scene.model.bodies[tool.palm]
+            body = self._model.bodies[tool.palm]
             reached = np.eye(4)
             reached[:3, 3] = points[body.points]
             reached[:3, :3] = points[body.points + 1 : body.points + 4].T
             target = np.asarray(frame.control.body_transform[0, row]) @ np.linalg.inv(np.asarray(body.com_from_mesh))
             move = target @ np.linalg.inv(reached)
             for info, edges in parts:
-                pose = move @ body_transform(self._scene.model, info, points)
+                pose = move @ body_transform(self._model, info, points)
                 world = np.asarray(info.rest) @ pose[:3, :3].T + pose[:3, 3]
                 _lines(world[edges[:, 0]], world[edges[:, 1]], view)
         return shown

@@ -35,13 +35,22 @@ class Offscreen:
         ps.set_vertical_fov_degrees(FIELD_OF_VIEW)
         ps.look_at(tuple(map(float, eye)), tuple(map(float, target)))
 
+    def set_model(self, model, points: np.ndarray) -> None:
+        self._structures.set_model(model, points)
+        self._quality.apply()
+
     def picture(self, frame: Frame, info: dict, path: Path) -> Path:
         """Writes one PNG of the scene in the colour mode of the settings."""
         from PIL import Image
 
         mode = self._settings.color_mode
         self._structures.update(
-            frame, mode, self._settings.scales.get(mode, 1.0), info.get("coat_depth"), info.get("tape")
+            frame,
+            mode,
+            self._settings.scales.get(mode, 1.0),
+            info.get("coat_depth"),
+            info.get("tape"),
+            info.get("cut"),
         )
         pixels = ps.screenshot_to_buffer(transparent_bg=False, include_UI=False)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -67,6 +67,12 @@ class ViewState:
         """Does anything in the scene stick?"""
         return bool(getattr(getattr(self.scene, "model", None), "interfaces", ()))
 
+    @property
+    def has_sheets(self) -> bool:
+        """Is there anything that can be cut?"""
+        meshes = getattr(getattr(self.scene, "model", None), "meshes", {})
+        return any(info.kind == "shell" for info in meshes.values())
+
     def ask(self, verb: str, value: Any = None) -> None:
         """Queues a wish; the loop carries it out between steps."""
         self.requests.append(Request(verb, value))

@@ -1,4 +1,4 @@
-"""Meshes on the screen: registered once a topology version, moved every frame, coloured by what matters."""
+"""Meshes on the screen: registered once a model (a cut makes another), moved every frame, coloured by what matters."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ MATERIALS = {  # finish of a scene's look -> material
     "metal": "tacktile_metal",
 }
 FRONT_RADIUS = 4e-4  # [m] of the line where tape comes off
+GHOST_RADIUS = 4e-4  # [m] of the line of an armed cut
 CHEAP_SHADOW = 5_000  # points up to which the drawn shadow costs nothing that matters, at any quality
 LIGHT = np.array([0.22, -0.16, -1.0])  # direction of the drawn shadow [m per m of height]
 
@@ -51,17 +52,18 @@ class Structures:
 
     def __init__(self):
         self._drawn: dict[str, _Drawn] = {}
-        self._model = None
+        self._scene = self._model = None
         self._pads: dict[str, np.ndarray] = {}
         self._shadow = None
         self._front = False  # the front line is on the screen
+        self._ghost = False  # the armed cut is on the screen
         self.shadows = True
 
     def clear(self) -> None:
         self._drawn.clear()
         self._model = None
         self._shadow = None
-        self._front = False
+        self._front = self._ghost = False
         ps.remove_all_structures()
 
     def register(self, scene, points: np.ndarray) -> None:
@@ -72,17 +74,23 @@ class Structures:
             points: world-0 point positions [m], (P, 3).
         """
         self.clear()
-        self._model = scene.model
+        self._scene = scene
         self._pads = {pad.mesh: np.unique(np.asarray(pad.coat)) for pad in getattr(scene, "pads", ())}
+        self.set_model(scene.model, points)
+        self._frame_view(points)
+
+    def set_model(self, model, points: np.ndarray) -> None:
+        """The same scene with other meshes, after a cut: they take the places of those of the same name."""
+        scene, self._model = self._scene, model
+        self._drawn.clear()
         visuals = getattr(scene, "visuals", {}) or {}
-        for name, info in scene.model.meshes.items():
+        for name, info in model.meshes.items():
             visual = visuals.get(name)
             if visual is None or getattr(visual, "show", True):
                 self._add(name, info, visual, points[info.points])
         for name, asset in (getattr(scene, "rolls", None) or {}).items():
             if name in self._drawn:
                 self._drawn[name].row = strip_rows(np.asarray(self._drawn[name].info.rest), asset.spec.cell)
-        self._frame_view(points)
         self._add_shadow(points)
 
     def _add(self, name, info, visual, x) -> None:
@@ -166,8 +174,9 @@ class Structures:
         return x
 
     def update(
-        self, frame: Frame, mode: str, limit: float, coat_depth: dict | None = None, tape: dict | None = None
-    ) -> float:
+        self, frame: Frame, mode: str, limit: float, coat_depth: dict | None = None, tape: dict | None = None,
+        cut: dict | None = None,
+    ) -> float:  # fmt: skip
         """Moves and colours every mesh.
 
         Args:
@@ -176,6 +185,7 @@ class Structures:
             limit: upper end of the locked scale, in the field's unit.
             coat_depth: pad mesh -> depth of each coat vertex [m], for mode "depth".
             tape: `app.tape.TapeReader.read`, for modes "tape" and "adhesion".
+            cut: with "lines" of an armed cut, polylines (k, 3) [m].
 
         Returns:
             Largest value of the field in this frame (0 for plain materials).
@@ -195,6 +205,7 @@ class Structures:
             else:
                 self._color(drawn, values, limit)
         self._draw_front(points, tape if mode in ("tape", "adhesion") else None)
+        self._draw_ghost((cut or {}).get("lines", []))
         if self._shadow is not None:
             shown = self.shadows or len(self._shadow_ids) < CHEAP_SHADOW
             self._shadow.set_enabled(shown)
@@ -250,6 +261,21 @@ class Structures:
         )
         front.set_radius(FRONT_RADIUS, relative=False)
         self._front = True
+
+    def _draw_ghost(self, lines: list[np.ndarray]) -> None:
+        """Where an armed cut would run."""
+        if not lines:
+            if self._ghost:
+                ps.get_curve_network("armed cut").set_enabled(False)
+            return
+        start = np.cumsum([0, *map(len, lines)])
+        edges = [np.stack([np.arange(len(x) - 1), np.arange(1, len(x))], axis=1) for x in lines]
+        ghost = ps.register_curve_network(
+            "armed cut", np.concatenate(lines), np.concatenate([e + s for e, s in zip(edges, start[:-1], strict=True)]),
+            color=palette.GHOST, material="flat", enabled=True,
+        )  # fmt: skip
+        ghost.set_radius(GHOST_RADIUS, relative=False)
+        self._ghost = True
 
     def _uncolor(self, drawn: _Drawn, but: str = "") -> None:
         if drawn.colored and drawn.colored != but:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -119,7 +120,7 @@ class Window:
         self._images.clear()
         self._structures.register(scene, points)
         self._quality.apply()  # Polyscope forgets its ground setting when the first structure comes
-        self._ghost = Ghost(scene)
+        self._ghost = Ghost(scene, scene.model)
         self.state.scene = scene
         self.state.frame = None
         self.state.clear_history()
@@ -129,6 +130,17 @@ class Window:
         ps.set_vertical_fov_degrees(FIELD_OF_VIEW)
         ps.look_at(tuple(map(float, eye)), tuple(map(float, target)))
         self._progress = None
+
+    def set_model(self, model, points: np.ndarray) -> None:
+        """The same scene, cut or joined again. points: world-0 positions [m], (P, 3), in the new model's numbering."""
+        self._structures.set_model(model, points)
+        self._quality.apply()
+        self._ghost = Ghost(self.state.scene, model)
+        frame = self.state.frame
+        if frame is not None:  # what was drawn last is numbered as before the cut
+            self.state.frame = replace(frame, points=points, signals=None)
+            self.state.info = self.state.info | {"tape": {}, "cut": {}}
+        self._dirty = True
 
     def draw(self, frame: Frame, info: dict) -> None:
         """Adopts a frame, and what the loop tells beside it (`app.info.loop_info`); the next tick shows both."""
@@ -211,7 +223,7 @@ class Window:
         self._structures.shadows = self._quality.shadows
         if frame.points is not None:
             self.state.field_max = self._structures.update(
-                frame, mode, limit, self.state.about("coat_depth"), self.state.about("tape")
+                frame, mode, limit, self.state.about("coat_depth"), self.state.about("tape"), self.state.about("cut")
             )
         self._images.prepare(self.state.about("pads", []), self.settings.scales["depth"])
         self._shown = (mode, limit)

@@ -53,6 +53,7 @@ class FakeView:
         self.frames, self.infos = [], []
         self.ticks = 0
         self.scenes = 0
+        self.models = 0
         self.log = log if log is not None else []
 
     def poll(self):
@@ -76,6 +77,9 @@ class FakeView:
 
     def set_scene(self, scene, points):
         self.scenes += 1
+
+    def set_model(self, model, points):
+        self.models += 1
 
     def camera_rotation(self):
         return None

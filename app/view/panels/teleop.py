@@ -17,6 +17,7 @@ KEYS = (
     ("turn", ("turn +z", "turn -z", "turn -x", "turn +x")),
     ("gripper", ("grip_toggle",)),
     ("grasp assist", ("grasp_assist",)),
+    ("arm, make cut", ("arm_cut", "confirm_cut")),
     ("fine (hold)", ("fine",)),
     ("clutch (hold)", ("clutch",)),
     ("speed", ("gain_down", "gain_up")),
@@ -50,6 +51,11 @@ def draw(state: ViewState, layout: Layout) -> None:
             theme.row("tool", text + (f", {held}" if held else ""), palette.WARN if held else None)
         if info.get("grip_force") is not None:
             theme.row("fingers", f"{100 * info['closure']:.0f} % closed, {info['grip_force']:.1f} N")
+        cut = state.about("cut")
+        if cut:
+            keys = {verb: state.keymap.get(verb, "-") for verb in ("confirm_cut", "disarm_cut")}
+            text = f"{cut['mesh']}: {keys['confirm_cut']} cuts, {keys['disarm_cut']} disarms"
+            theme.row("cut armed", text, palette.WARN)
         _gains(state, info, s)
         _keys(state, s)
 
@@ -83,7 +89,9 @@ def _keys(state: ViewState, s: float) -> None:
     """Two columns: what it does (dim) and its keys."""
     psim.Separator()
     psim.PushStyleVar(psim.ImGuiStyleVar_ItemSpacing, (7 * s, 3 * s))
-    wanted = [row for row in KEYS if state.has_fingers or row[0] not in ("gripper", "grasp assist")]
+    unused = () if state.has_fingers else ("gripper", "grasp assist")
+    unused += () if state.has_sheets else ("arm, make cut",)
+    wanted = [row for row in KEYS if row[0] not in unused]
     shown = [(label, " ".join(state.keymap[a] for a in actions if a in state.keymap)) for label, actions in wanted]
     for index, (label, keys) in enumerate([pair for pair in shown if pair[1]]):
         if index % 2:
