@@ -21,7 +21,7 @@ from engine.linear.operator import multiply_kernel, multiply_stencils_kernel
 from engine.linear.pattern import build_pattern
 from engine.linear.pcg import ConjugateGradients
 from engine.options import Options
-from engine.stepper import predict, worlds
+from engine.stepper import predict, stretch, worlds
 from engine.stepper.embed import PointMap
 from engine.stepper.residual import Residual
 from engine.types import Model, State
@@ -343,6 +343,7 @@ class System:
     def measure_update(self) -> None:
         w = self.worlds
         wp.copy(self.dx, self.cg.x)
+        self._stretch_update()
         self.map.launch_displacements(self.dx, self.points_dx)
         w.update.zero_()
         self.map.launch_update_size(self.points_dx, w.update)
@@ -368,6 +369,18 @@ class System:
             [w, self.model.node_world, self.assembly.gradient, self.dx],
             device=self.device,
         )
+
+    def _stretch_update(self) -> None:
+        w, m = self.worlds, self.model
+        wp.launch(stretch.clear_kernel, self.num_worlds, [w], device=self.device)
+        wp.launch(
+            stretch.dot_kernel,
+            m.num_nodes,
+            [w, m.node_world, m.node_mass, self.dx, self.accepted],
+            device=self.device,
+        )
+        wp.launch(stretch.factor_kernel, self.num_worlds, [w], device=self.device)
+        wp.launch(stretch.scale_kernel, m.num_nodes, [w, m.node_world, self.dx], device=self.device)
 
     def evaluate(self, inputs, x_nodes, world_energy) -> None:
         world_energy.zero_()
