@@ -192,6 +192,8 @@ def point_box_kernel(
     # Out:
     lower_out: wp.array(dtype=wp.vec3),
     upper_out: wp.array(dtype=wp.vec3),
+    centre_out: wp.array(dtype=wp.vec3d),
+    radius_out: wp.array(dtype=wp.float64),
 ):
     """Box of a point's motion in its surface's frame, inflated by the slack; valid worlds keep their boxes, so that
     the list of a world never depends on another world's motion."""
@@ -211,6 +213,9 @@ def point_box_kernel(
                 upper = wp.vec3()
             lower_out[p] = lower
             upper_out[p] = upper
+            half = (widen(upper) - widen(lower)) * wp.float64(0.5)
+            centre_out[p] = widen(lower) + half
+            radius_out[p] = wp.length(half)  # no place in the box is farther from its centre [m]
 
 
 @wp.kernel

@@ -85,6 +85,7 @@ class Candidates:
         self.num_surfaces = surfaces
         self._frame_start, self._frame_end = (wp.zeros(surfaces, dtype=wp.vec3d, device=self.device) for _ in "ab")
         self._point_lower, self._point_upper = (self._zeros(self.num_points, wp.vec3) for _ in "ab")
+        self._point_centre, self._point_radius = (self._zeros(self.num_points, t) for t in (wp.vec3d, wp.float64))
         self._edge_lower, self._edge_upper = (self._zeros(len(g["edges"]), wp.vec3) for _ in "ab")
         self._triangle_lower, self._triangle_upper = (self._zeros(len(g["triangles"]), wp.vec3) for _ in "ab")
         self._fraction_device = self._zeros(1, wp.float64)
@@ -272,7 +273,7 @@ class Candidates:
         self._run(bvh_boxes.point_box_kernel,
                   [self._collide_point, c.point_surface, c.point_world, self._surface_slack, x, dx,
                    self._fraction_device, self._frame_start, self._frame_end, self._world_dirty, self._point_lower,
-                   self._point_upper], n)
+                   self._point_upper, self._point_centre, self._point_radius], n)
         self._run(bvh_boxes.edge_box_kernel,
                   [c.edges, self._point_lower, self._point_upper, self._edge_lower, self._edge_upper], n)
         self._run(bvh_boxes.triangle_box_kernel,
@@ -308,11 +309,12 @@ class Candidates:
         if self._triangle_bvh is not None:
             self._run(pair_filter.query_triangles_kernel,
                       [wp.uint64(self._triangle_bvh.id), self._triangle_root, self._triangle_partners, c.vertices,
-                       self._vertex_part, c.triangles, self._point_lower, self._point_upper, self._buffer], n)
+                       self._vertex_part, c.triangles, self._point_lower, self._point_upper, self._point_centre,
+                       self._point_radius, self._buffer], n)
         if self._edge_bvh is not None:
             self._run(pair_filter.query_edges_kernel,
                       [wp.uint64(self._edge_bvh.id), self._edge_root, self._edge_partners, c.edges, self._edge_part,
-                       self._edge_lower, self._edge_upper, self._point_lower, self._point_upper, c.vertices.shape[0],
+                       self._edge_lower, self._edge_upper, self._point_centre, self._point_radius, c.vertices.shape[0],
                        self._buffer], n)
         wp.utils.array_scan(self._row_count, self._row_offset, inclusive=False)
         self._run(sort.scatter_kernel,

@@ -62,17 +62,6 @@ def query_upper(partners: Partners, k: int, upper: wp.vec3) -> wp.vec3:
 
 
 @wp.func
-def box_centre(lower: wp.vec3, upper: wp.vec3) -> wp.vec3d:
-    return (widen(lower) + widen(upper)) * wp.float64(0.5)
-
-
-@wp.func
-def box_radius(lower: wp.vec3, upper: wp.vec3) -> wp.float64:
-    """Half the diagonal: no place in the box is farther from its centre [m]."""
-    return wp.length(widen(upper) - widen(lower)) * wp.float64(0.5)
-
-
-@wp.func
 def frame_shift(partners: Partners, k: int) -> wp.vec3d:
     """Middle of the range of c_self - c_partner for entry k [m]."""
     pair = partners.pair[k]
@@ -112,20 +101,17 @@ ROUNDING = wp.constant(wp.float64(1.000001))
 @wp.func
 def triangle_in_reach(
     t: wp.vec3i,
-    centre: wp.vec3d,
+    place: wp.vec3d,
     slack: wp.float64,
-    point_lower: wp.array(dtype=wp.vec3),
-    point_upper: wp.array(dtype=wp.vec3),
+    centre: wp.array(dtype=wp.vec3d),
+    radius: wp.array(dtype=wp.float64),
 ) -> bool:
-    a = box_centre(point_lower[t[0]], point_upper[t[0]])
-    b = box_centre(point_lower[t[1]], point_upper[t[1]])
-    c = box_centre(point_lower[t[2]], point_upper[t[2]])
-    radius = wp.max(
-        box_radius(point_lower[t[0]], point_upper[t[0]]),
-        wp.max(box_radius(point_lower[t[1]], point_upper[t[1]]), box_radius(point_lower[t[2]], point_upper[t[2]])),
-    )
-    w = point_triangle_weights(centre, a, b, c)
-    return wp.length(weighted_difference(w, centre, a, b, c)) <= (slack + radius) * ROUNDING
+    a = centre[t[0]]
+    b = centre[t[1]]
+    c = centre[t[2]]
+    spread = wp.max(radius[t[0]], wp.max(radius[t[1]], radius[t[2]]))
+    w = point_triangle_weights(place, a, b, c)
+    return wp.length(weighted_difference(w, place, a, b, c)) <= (slack + spread) * ROUNDING
 
 
 @wp.func
@@ -134,16 +120,14 @@ def edge_in_reach(
     a0: wp.vec3d,
     a1: wp.vec3d,
     slack: wp.float64,
-    point_lower: wp.array(dtype=wp.vec3),
-    point_upper: wp.array(dtype=wp.vec3),
+    centre: wp.array(dtype=wp.vec3d),
+    radius: wp.array(dtype=wp.float64),
 ) -> bool:
-    b0 = box_centre(point_lower[f[0]], point_upper[f[0]])
-    b1 = box_centre(point_lower[f[1]], point_upper[f[1]])
-    radius = wp.max(
-        box_radius(point_lower[f[0]], point_upper[f[0]]), box_radius(point_lower[f[1]], point_upper[f[1]])
-    )
+    b0 = centre[f[0]]
+    b1 = centre[f[1]]
     w = edge_edge_weights(a0, a1, b0, b1)
-    return wp.length(weighted_difference(w, a0, a1, b0, b1)) <= (slack + radius) * ROUNDING
+    spread = wp.max(radius[f[0]], radius[f[1]])
+    return wp.length(weighted_difference(w, a0, a1, b0, b1)) <= (slack + spread) * ROUNDING
 
 
 @wp.kernel
@@ -157,6 +141,8 @@ def query_triangles_kernel(
     triangles: wp.array(dtype=wp.vec3i),
     point_lower: wp.array(dtype=wp.vec3),
     point_upper: wp.array(dtype=wp.vec3),
+    centre: wp.array(dtype=wp.vec3d),
+    radius: wp.array(dtype=wp.float64),
     buffer: PairBuffer,
 ):
     for i in range(wp.tid(), vertices.shape[0], stride):
@@ -166,14 +152,14 @@ def query_triangles_kernel(
             for k in range(partners.offset[part], partners.offset[part + 1]):
                 lower = query_lower(partners, k, point_lower[p])
                 upper = query_upper(partners, k, point_upper[p])
-                centre = box_centre(point_lower[p], point_upper[p]) + frame_shift(partners, k)
-                slack = box_radius(point_lower[p], point_upper[p]) + frame_shift_radius(partners, k) + partners.reach[k]
+                place = centre[p] + frame_shift(partners, k)
+                slack = radius[p] + frame_shift_radius(partners, k) + partners.reach[k]
                 query = wp.bvh_query_aabb(bvh, lower, upper, root[partners.part[k]])
                 j = int(0)
                 while wp.bvh_query_next(query, j):
                     t = triangles[j]
                     if t[0] != p and t[1] != p and t[2] != p:
-                        if triangle_in_reach(t, centre, slack, point_lower, point_upper):
+                        if triangle_in_reach(t, place, slack, centre, radius):
                             append_pair(buffer, i, j)
 
 
@@ -187,8 +173,8 @@ def query_edges_kernel(
     edge_part: wp.array(dtype=int),
     edge_lower: wp.array(dtype=wp.vec3),
     edge_upper: wp.array(dtype=wp.vec3),
-    point_lower: wp.array(dtype=wp.vec3),
-    point_upper: wp.array(dtype=wp.vec3),
+    centre: wp.array(dtype=wp.vec3d),
+    radius: wp.array(dtype=wp.float64),
     first_row: int,
     buffer: PairBuffer,
 ):
@@ -202,17 +188,14 @@ def query_edges_kernel(
                 lower = query_lower(partners, k, edge_lower[i])
                 upper = query_upper(partners, k, edge_upper[i])
                 shift = frame_shift(partners, k)
-                a0 = box_centre(point_lower[e[0]], point_upper[e[0]]) + shift
-                a1 = box_centre(point_lower[e[1]], point_upper[e[1]]) + shift
-                slack = frame_shift_radius(partners, k) + partners.reach[k]
-                slack += wp.max(
-                    box_radius(point_lower[e[0]], point_upper[e[0]]), box_radius(point_lower[e[1]], point_upper[e[1]])
-                )
+                a0 = centre[e[0]] + shift
+                a1 = centre[e[1]] + shift
+                slack = frame_shift_radius(partners, k) + partners.reach[k] + wp.max(radius[e[0]], radius[e[1]])
                 query = wp.bvh_query_aabb(bvh, lower, upper, root[partner])
                 j = int(0)
                 while wp.bvh_query_next(query, j):
                     if j > i or partner != part:
                         f = edges[j]
                         if f[0] != e[0] and f[0] != e[1] and f[1] != e[0] and f[1] != e[1]:
-                            if edge_in_reach(f, a0, a1, slack, point_lower, point_upper):
+                            if edge_in_reach(f, a0, a1, slack, centre, radius):
                                 append_pair(buffer, first_row + wp.min(i, j), wp.max(i, j))
