@@ -44,7 +44,8 @@ def test_every_shipped_scene_loads(path):
     assert config.name == path.stem
     assert config.description != config.name
     rolls = any(type(entity).__name__ == "Roll" for entity in config.file.entities.values())
-    assert config.file.options.dt == pytest.approx(0.01 if config.file.adhesion or rolls else 1 / 30)
+    usual = 0.005 if config.file.blade else 0.01 if config.file.adhesion or rolls else 1 / 30
+    assert config.file.options.dt == pytest.approx(usual)
 
 
 def test_list_scenes_finds_them_all_and_survives_a_broken_one(monkeypatch, tmp_path):
