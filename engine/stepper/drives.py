@@ -15,6 +15,8 @@ wp.set_module_options({"enable_backward": False})
 STIFFNESS_RATIO = 1e3  # drive stiffness over mass / h^2
 LIMIT_TRAVEL = 1e-4  # [m] distance behind its target at which a limited drive pulls with its whole force, at most
 REACHED = 1e-7  # [m] root mean square distance at which an unlimited drive counts as satisfied
+NOTICED = 1e-5  # [m] distance short of its target that is told of an unlimited drive
+HELD_BACK = 2e-3  # [m] and of a limited one, which always lags by up to LIMIT_TRAVEL
 MAX_ROUNDS = 4  # multiplier updates of a blocked drive in one step
 
 
@@ -177,6 +179,17 @@ class DriveControl:
             + [wp.float64(REACHED), e.stiffness, e.multiplier, world_active],
             device=self.device,
         )
+
+    def blocked(self) -> list[str]:
+        """Sentences about drives that stayed noticeably short of their targets."""
+        if self.energy is None:
+            return []
+        found, gap, limit = [], self.gap.numpy(), self.energy.force_limit.numpy()
+        for row in np.flatnonzero(gap > np.where(self.limited, HELD_BACK, NOTICED)):
+            name, short = self.infos[row % self.count].name, f"{gap[row] * 1e3:.2f} mm short of its target"
+            why = f"held back by its force limit of {limit[row]:g} N," if self.limited[row] else "blocked"
+            found.append(f"drive of '{name}' is {why} {short}")
+        return found
 
     def largest_gap(self) -> float:
         return float(self.gap.numpy().max(initial=0.0)) if self.energy is not None else 0.0

@@ -229,10 +229,7 @@ def _messages(report: StepReport, drives: DriveControl, options: Options) -> lis
             f"tolerance {options.newton_tolerance:g} m/s "
             f"(Options.newton_max_iterations={options.newton_max_iterations})"
         )
-    behind = drives.behind()
-    if behind.any():
-        name = drives.infos[int(np.flatnonzero(behind)[0]) % drives.count].name
-        found.append(f"drive of '{name}' is blocked {report.drive_gap * 1e3:.2f} mm short of its target")
+    found += drives.blocked()
     if report.overflow:
         found.append(report.overflow)
     return found

@@ -130,6 +130,7 @@ def test_driven_body_pushed_through_another_yields():
     assert np.linalg.norm(signals.drive_force[0, pusher]) == pytest.approx(10.0, rel=0.05)  # what the operator feels
     assert signals.drive_gap[0, pusher, 0] == pytest.approx(0.12 - engine.body_transform("pusher")[0, 3], abs=1e-6)
     assert report.drive_gap > 0.08
+    assert "drive of 'pusher' is held back by its force limit of 10 N," in report.messages[-1]
 
 
 def test_crowded_step_grows_its_buffers_and_keeps_every_pair():
