@@ -277,7 +277,7 @@ class Engine:
         self._refresh_points()
 
     def save(self, path) -> None:
-        """Write the state with version and model fingerprint; `load` resumes bit for bit on the same device."""
+        """Write the state with version and model fingerprint; `load` resumes bit for bit on the CPU."""
         save_state(path, self.get_state(), model_fingerprint(self._uncut), self.options)
 
     def load(self, path, any_options: bool = False) -> None:

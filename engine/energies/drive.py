@@ -41,15 +41,6 @@ def huber_secant(distance: wp.float64, stiffness: wp.float64, limit: wp.float64)
 
 
 @wp.func
-def huber_hessian(distance: wp.float64, stiffness: wp.float64, limit: wp.float64) -> wp.float64:
-    """Second derivative [N/m]: k, or 0 where the force has saturated."""
-    hessian = stiffness
-    if stiffness * distance > limit:
-        hessian = wp.float64(0.0)
-    return hessian
-
-
-@wp.func
 def frame_error(
     x: wp.array(dtype=wp.vec3d),
     stencils: wp.array2d(dtype=wp.int32),

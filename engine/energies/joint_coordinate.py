@@ -201,8 +201,9 @@ def angle_coordinate_derivatives(
 
 
 class _JointCoordinate(Energy):
-    """What both coordinates share. Gauss-Newton Hessian E''(q) grad q grad q^T: the term E'(q) d2q, indefinite, is left
-    out; the ties of the joint and the orthogonality of its bodies carry that stiffness."""
+    """What both coordinates share. Gauss-Newton Hessian k(q) grad q grad q^T, k = E''(q) or the secant of a saturated
+    drive; the term E'(q) d2q, indefinite, is left out: the ties of the joint and the orthogonality of its bodies carry
+    that stiffness."""
 
     value_kernel = None
     derivatives_kernel = None

@@ -1,6 +1,7 @@
 """Projected Newton on the incremental potential: the order of the stages, on the host.
 
-On CUDA a step reads two small arrays an iteration (is the candidate list still valid, how many worlds iterate).
+An iteration reads three small arrays (did the solver find a direction, is the candidate list still valid, how many
+worlds iterate), on the CPU also the count of PCG iterations.
 """
 
 from __future__ import annotations

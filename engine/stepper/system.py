@@ -1,6 +1,6 @@
 """The Newton system of one model: arrays, energies, contact and solver, joined as launch sequences.
 
-`System` owns scratch (Workspace in the architecture) and says what each stage launches; `newton.py` says in which
+`System` owns scratch and says what each stage launches; `newton.py` says in which
 order the stages run.
 """
 

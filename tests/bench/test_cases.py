@@ -9,7 +9,10 @@ from bench import registry
 from bench.cloth_problem import Cloth, TacktileCloth
 from bench.pad_problem import Indentation, Indenter, graded, hertz_force, layer_force, pad_mesh
 
-NAMES = ("cloth", "memory", "meshes", "pad", "startup", "stiff_strip", "stress", "strip_on_box", "tactile_press")
+NAMES = (
+    "cloth", "kill", "memory", "meshes", "pad", "startup", "stiff_strip", "stress", "strip_on_box", "tactile_press",
+    "tape_peel", "tape_turns",
+)  # fmt: skip
 
 
 def test_the_agreed_cases_are_there():
