@@ -25,7 +25,7 @@ MATERIALS = {  # finish of a scene's look -> material
     "metal": "tacktile_metal",
 }
 FRONT_RADIUS = 4e-4  # [m] of the line where tape comes off
-GHOST_RADIUS = 4e-4  # [m] of the line of an armed cut
+GHOST_RADIUS = 7e-4  # [m] of the line of an armed cut
 CHEAP_SHADOW = 5_000  # points up to which the drawn shadow costs nothing that matters, at any quality
 LIGHT = np.array([0.22, -0.16, -1.0])  # direction of the drawn shadow [m per m of height]
 

@@ -17,7 +17,7 @@ KEYS = (
     ("turn", ("turn +z", "turn -z", "turn -x", "turn +x")),
     ("gripper", ("grip_toggle",)),
     ("grasp assist", ("grasp_assist",)),
-    ("arm, make cut", ("arm_cut", "confirm_cut")),
+    ("cut", ("arm_cut", "confirm_cut")),
     ("fine (hold)", ("fine",)),
     ("clutch (hold)", ("clutch",)),
     ("speed", ("gain_down", "gain_up")),
@@ -54,7 +54,7 @@ def draw(state: ViewState, layout: Layout) -> None:
         cut = state.about("cut")
         if cut:
             keys = {verb: state.keymap.get(verb, "-") for verb in ("confirm_cut", "disarm_cut")}
-            text = f"{cut['mesh']}: {keys['confirm_cut']} cuts, {keys['disarm_cut']} disarms"
+            text = f"{keys['confirm_cut']} cuts, {keys['disarm_cut']} drops it"
             theme.row("cut armed", text, palette.WARN)
         _gains(state, info, s)
         _keys(state, s)
@@ -90,7 +90,7 @@ def _keys(state: ViewState, s: float) -> None:
     psim.Separator()
     psim.PushStyleVar(psim.ImGuiStyleVar_ItemSpacing, (7 * s, 3 * s))
     unused = () if state.has_fingers else ("gripper", "grasp assist")
-    unused += () if state.has_sheets else ("arm, make cut",)
+    unused += () if state.has_sheets else ("cut",)
     wanted = [row for row in KEYS if row[0] not in unused]
     shown = [(label, " ".join(state.keymap[a] for a in actions if a in state.keymap)) for label, actions in wanted]
     for index, (label, keys) in enumerate([pair for pair in shown if pair[1]]):
