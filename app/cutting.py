@@ -68,12 +68,13 @@ def aimed_cuts(engine, blade, place: np.ndarray | None) -> list[Cut]:
 
 
 def across(rest: np.ndarray, vertex: int) -> np.ndarray:
-    """Ends of the line through a vertex, square to the longest direction of a flat rest shape (n, 3) [m], (2, 3)."""
+    """Ends of the line through a vertex, square to the longest direction of a flat rest shape (n, 3) [m], (2, 3). It
+    stays half a width away from the ends of the shape, which a tool may hold."""
     middle = rest.mean(axis=0)
     _, _, axes = np.linalg.svd(rest - middle, full_matrices=False)
     along, over = (rest - middle) @ axes[0], (rest - middle) @ axes[1]
-    margin = BEYOND * np.ptp(over)
-    foot = middle + along[vertex] * axes[0]
+    margin, inside = BEYOND * np.ptp(over), min(0.5 * np.ptp(over), 0.25 * np.ptp(along))
+    foot = middle + np.clip(along[vertex], along.min() + inside, along.max() - inside) * axes[0]
     return foot + np.array([[over.min() - margin], [over.max() + margin]]) * axes[1]
 
 

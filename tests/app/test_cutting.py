@@ -53,13 +53,14 @@ WISHES = {
 class Wishing(NullView):
     """Asks for what it is told to at given passes of the loop; keeps the models that it was shown."""
 
-    def __init__(self, said: list[str]):
+    def __init__(self, said: list[str], wishes: dict[int, list[Request]]):
         super().__init__(say=said.append)
+        self.wishes = wishes
         self.passes, self.models, self.drawn = 0, [], []
 
     def poll(self):
         self.passes += 1
-        return WISHES.get(self.passes, [])
+        return self.wishes.get(self.passes, [])
 
     def set_model(self, model, points):
         self.models.append(model)
@@ -77,7 +78,7 @@ def run(tmp_path_factory):
     session = load_session("cut", (), "cpu")
     make = partial(_recorder, folder=folder, compute="cpu", input_name="none")
     said: list[str] = []
-    view = Wishing(said)
+    view = Wishing(said, WISHES)
     loop = FrameLoop(
         session, Operator(open_input("none", None)), view, Wiring(recorder=make(session), pacing=False, compute="cpu")
     )
@@ -151,6 +152,31 @@ def test_states_before_and_after_a_cut_are_shown_on_their_own_meshes(run):
         assert view.models >= 6
 
 
+def test_tape_that_sticks_is_cut_at_the_tool(tmp_path):
+    """Its read-outs follow, undo joins it again, and the replay repeats it all."""
+    session = load_session("peel", (), "cpu")
+    wishes = {
+        2: [RECORD], 4: [Request("arm_cut"), Request("confirm_cut")], 7: [Request("pause")], 8: [Request("undo")],
+        9: [Request("pause", False), Request("cut", {"mesh": "strip", "line": [[0.05, -0.02], [0.05, 0.02]]})],
+        12: [RECORD],
+    }  # fmt: skip
+    view, sizes = Wishing([], wishes), []
+
+    def note(frame) -> None:
+        damage = frame.extra.get("tape", {}).get("damage", {"strip": ()})["strip"]
+        mesh = session.model.meshes["strip"].points
+        sizes.append((len(damage), mesh.stop - mesh.start, frame.stepped))
+
+    recorder = _recorder(session, folder=tmp_path, compute="cpu", input_name="none")
+    loop = FrameLoop(session, Operator(open_input("none", None)), view, Wiring(recorder=recorder, pacing=False))
+    loop.wiring.sinks = [note]
+    loop.run(12)
+    assert all(seen == there for seen, there, stepped in sizes if stepped)
+    assert sizes[3][1] > sizes[2][1] == sizes[7][1] < sizes[8][1]
+    console = Console(file=io.StringIO(), width=200)
+    assert replay_episode(tmp_path / "episode_0001.h5", True, None, "cpu", console) == 0, console.file.getvalue()
+
+
 def test_where_an_armed_cut_would_run():
     rest = np.array([[x, 0.02 * y, 1.0] for x in (0.0, 0.1, 0.2) for y in (-1.0, 0.0, 1.0)])
     line = across(rest[:, [1, 0, 2]], 4)  # along y
@@ -163,7 +189,7 @@ def test_where_an_armed_cut_would_run():
         mesh_positions=lambda name: rest,
     )
     (cut,) = aimed_cuts(engine, None, np.array([0.19, 0.0, 1.01]))
-    assert cut.mesh == "strip" and np.allclose(np.array(cut.line)[:, 0], 0.2)
+    assert cut.mesh == "strip" and np.allclose(np.array(cut.line)[:, 0], 0.2 - 0.02)  # half a width from the end
     with pytest.raises(ValueError, match="no sheet lies within 15 cm of the tool"):
         aimed_cuts(engine, None, np.array([0.0, 0.0, 2.0]))
 
