@@ -56,25 +56,44 @@ def aimed_cuts(engine, blade, place: np.ndarray | None) -> list[Cut]:
     if place is None:
         raise ValueError("there is neither a blade nor a tool that could say where")
     found = []
+    own = engine.model.embedding.point_count.numpy() == 1
     for name, info in engine.model.meshes.items():
-        if info.kind == "shell":
-            away = np.linalg.norm(engine.mesh_positions(name) - place, axis=1)
-            nearest = int(np.argmin(away))
-            if away[nearest] < BESIDE:
-                found.append((float(away[nearest]), Cut(name, across(info.rest, nearest))))
+        if info.kind != "shell":
+            continue
+        middle, axes = flat_frame(info.rest)
+        along, over = ((info.rest - middle) @ axis for axis in axes[:2])
+        free = apart_from_held(along, own[info.points], 0.5 * np.ptp(over))
+        away = np.where(free, np.linalg.norm(engine.mesh_positions(name) - place, axis=1), np.inf)
+        nearest = int(np.argmin(away))
+        if away[nearest] < BESIDE:
+            found.append((float(away[nearest]), Cut(name, across(info.rest, nearest))))
     if not found:
-        raise ValueError(f"no sheet lies within {100 * BESIDE:.0f} cm of the tool")
+        raise ValueError(f"no sheet that is free to be cut lies within {100 * BESIDE:.0f} cm of the tool")
     return [cut for _, cut in sorted(found, key=lambda pair: pair[0])]
 
 
-def across(rest: np.ndarray, vertex: int) -> np.ndarray:
-    """Ends of the line through a vertex, square to the longest direction of a flat rest shape (n, 3) [m], (2, 3). It
-    stays half a width away from the ends of the shape, which a tool may hold."""
+def flat_frame(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Middle (3,) of a flat rest shape (n, 3) [m] and its directions: the longest, across it, the normal, (3, 3)."""
     middle = rest.mean(axis=0)
-    _, _, axes = np.linalg.svd(rest - middle, full_matrices=False)
-    along, over = (rest - middle) @ axes[0], (rest - middle) @ axes[1]
-    margin, inside = BEYOND * np.ptp(over), min(0.5 * np.ptp(over), 0.25 * np.ptp(along))
-    foot = middle + np.clip(along[vertex], along.min() + inside, along.max() - inside) * axes[0]
+    return middle, np.linalg.svd(rest - middle, full_matrices=False)[2]
+
+
+def apart_from_held(along: np.ndarray, own: np.ndarray, margin: float) -> np.ndarray:
+    """Vertices at least a margin [m] along the sheet from its ends and from all that is held or wound, bool (n,).
+
+    along: coordinate of each vertex [m], (n,); own: bool (n,), False: it is pinned or rides on a body.
+    """
+    held = np.sort(np.concatenate([[along.min()], along[~own], [along.max()]]))
+    k = np.clip(np.searchsorted(held, along), 1, len(held) - 1)
+    return own & (np.minimum(np.abs(along - held[k - 1]), np.abs(along - held[k])) >= (1.0 - 1e-9) * margin)
+
+
+def across(rest: np.ndarray, vertex: int) -> np.ndarray:
+    """Ends of the line through a vertex, square to the longest direction of a flat rest shape (n, 3) [m], (2, 3)."""
+    middle, axes = flat_frame(rest)
+    over = (rest - middle) @ axes[1]
+    foot = middle + ((rest[vertex] - middle) @ axes[0]) * axes[0]
+    margin = BEYOND * np.ptp(over)
     return foot + np.array([[over.min() - margin], [over.max() + margin]]) * axes[1]
 
 

@@ -178,19 +178,26 @@ def test_tape_that_sticks_is_cut_at_the_tool(tmp_path):
 
 
 def test_where_an_armed_cut_would_run():
-    rest = np.array([[x, 0.02 * y, 1.0] for x in (0.0, 0.1, 0.2) for y in (-1.0, 0.0, 1.0)])
-    line = across(rest[:, [1, 0, 2]], 4)  # along y
+    rest = np.array([[0.02 * x, 0.02 * y, 1.0] for x in range(11) for y in (-1.0, 0.0, 1.0)])
+    line = across(rest[:, [1, 0, 2]], 16)  # along y
     assert np.allclose(np.sort(line[:, 0]), [-0.022, 0.022]) and np.allclose(line[:, 1:], [0.1, 1.0])
     with pytest.raises(ValueError, match="neither a blade nor a tool"):
         aimed_cuts(None, None, None)
-    strip = SimpleNamespace(kind="shell", rest=rest)
+    strip = SimpleNamespace(kind="shell", rest=rest, points=slice(2, 2 + len(rest)))
+    counts = np.array([4, 4, *[1] * len(rest)])
     engine = SimpleNamespace(
-        model=SimpleNamespace(meshes={"strip": strip, "box": SimpleNamespace(kind="body")}),
+        model=SimpleNamespace(
+            meshes={"strip": strip, "box": SimpleNamespace(kind="body")},
+            embedding=SimpleNamespace(point_count=SimpleNamespace(numpy=lambda: counts)),
+        ),
         mesh_positions=lambda name: rest,
     )
     (cut,) = aimed_cuts(engine, None, np.array([0.19, 0.0, 1.01]))
-    assert cut.mesh == "strip" and np.allclose(np.array(cut.line)[:, 0], 0.2 - 0.02)  # half a width from the end
-    with pytest.raises(ValueError, match="no sheet lies within 15 cm of the tool"):
+    assert cut.mesh == "strip" and np.allclose(np.array(cut.line)[:, 0], 0.18)  # half a width from the end
+    counts[2:20] = 4  # wound up to 0.1: half a width from there
+    (cut,) = aimed_cuts(engine, None, np.array([0.05, 0.0, 1.01]))
+    assert np.allclose(np.array(cut.line)[:, 0], 0.12)
+    with pytest.raises(ValueError, match="no sheet that is free to be cut lies within 15 cm of the tool"):
         aimed_cuts(engine, None, np.array([0.0, 0.0, 2.0]))
 
 
