@@ -64,9 +64,9 @@ def open_bound_kernel(s: Worlds):
 
 @wp.kernel
 def open_reach_kernel(s: Worlds, floor: wp.float64):
-    """After the guess: an iteration may move points four times as far as it did, or `floor`."""
+    """After the guess: an iteration may move points as far as it did, or `floor`."""
     w = wp.tid()
-    s.reach[w] = wp.max(floor, wp.float64(4.0) * s.update[w])
+    s.reach[w] = wp.max(floor, s.update[w])
 
 
 @wp.kernel
