@@ -25,6 +25,7 @@ class AnchoredTerm(StencilTerm):
     History: type
     Frozen: type
     Materials: type
+    kernels: tuple[wp.Kernel, wp.Kernel, wp.Kernel]  # freeze, derivatives, value
 
     def __init__(self, model: Model, parts: Sequence[AdhesionPart]):
         self.device, self.num_worlds = model.device, model.num_worlds
@@ -95,6 +96,42 @@ class AnchoredTerm(StencilTerm):
         self.set_state(fields)
         if self.size:
             self.after_start(wp.array(x, dtype=wp.vec3d, device=self.device))
+
+    # the step -------------------------------------------------------------------------------------------------------
+    def freeze_inputs(self) -> list:
+        """What the law's freeze kernel reads besides surface, history and materials."""
+        return []
+
+    def launch_begin_step(self, inputs) -> None:
+        b = self.blocks
+        b.count.zero_()
+        wp.launch(
+            self.kernels[0],
+            self.stride,
+            [self.sticky.arrays, self.history, self.materials, *self.freeze_inputs(), self.size, self.stride],
+            [self.frozen, b.points, b.weights, b.first_side, b.count],
+            device=self.device,
+        )
+
+    def launch_derivatives(self, inputs) -> None:
+        b = self.blocks
+        wp.launch(
+            self.kernels[1],
+            self.stride,
+            [b.count, b.points, self.frozen, inputs.x, self.stride],
+            [b.block, b.gradient],
+            device=self.device,
+        )
+
+    def launch_value(self, inputs, world_energy) -> None:
+        b = self.blocks
+        wp.launch(
+            self.kernels[2],
+            self.stride,
+            [b.count, b.points, self.frozen, inputs.x, self.stride],
+            [world_energy],
+            device=self.device,
+        )
 
     # history --------------------------------------------------------------------------------------------------------
     def get_state(self) -> dict[str, np.ndarray]:

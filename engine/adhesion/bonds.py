@@ -272,6 +272,7 @@ class Bonds(AnchoredTerm):
     name = "bonds"
     law = "bond"
     History, Frozen, Materials = BondHistory, FrozenTies, BondMaterials
+    kernels = freeze_kernel, derivatives_kernel, value_kernel
 
     def __init__(self, model, parts):
         self.surface_kappa = model.collision.surface_kappa
@@ -292,37 +293,8 @@ class Bonds(AnchoredTerm):
         self.history.ready.fill_(1)
 
     # the step -------------------------------------------------------------------------------------------------------
-    def launch_begin_step(self, inputs) -> None:
-        b = self.blocks
-        b.count.zero_()
-        wp.launch(
-            freeze_kernel,
-            self.stride,
-            [self.sticky.arrays, self.history, self.materials, self.surface_kappa, self.surface_half_thickness]
-            + [self.size, self.stride],
-            [self.frozen, b.points, b.weights, b.first_side, b.count],
-            device=self.device,
-        )
-
-    def launch_derivatives(self, inputs) -> None:
-        b = self.blocks
-        wp.launch(
-            derivatives_kernel,
-            self.stride,
-            [b.count, b.points, self.frozen, inputs.x, self.stride],
-            [b.block, b.gradient],
-            device=self.device,
-        )
-
-    def launch_value(self, inputs, world_energy) -> None:
-        b = self.blocks
-        wp.launch(
-            value_kernel,
-            self.stride,
-            [b.count, b.points, self.frozen, inputs.x, self.stride],
-            [world_energy],
-            device=self.device,
-        )
+    def freeze_inputs(self) -> list:
+        return [self.surface_kappa, self.surface_half_thickness]
 
     def launch_mute(self, candidates) -> None:
         wp.launch(

@@ -148,6 +148,7 @@ class FrontCohesion(AnchoredTerm):
 
     law = "front"
     History, Frozen, Materials = FrontHistory, FrozenBonds, FrontMaterials
+    kernels = freeze_kernel, derivatives_kernel, value_kernel
 
     def __init__(self, model: Model, parts: Sequence[AdhesionPart]):
         size = max(sum(m.points.stop - m.points.start for m in model.meshes.values()) * model.num_worlds, 1)
@@ -161,37 +162,6 @@ class FrontCohesion(AnchoredTerm):
         launch_gate(self, x)  # the front is where neighbours are not stuck
 
     # the step -------------------------------------------------------------------------------------------------------
-    def launch_begin_step(self, inputs) -> None:
-        b = self.blocks
-        b.count.zero_()
-        wp.launch(
-            freeze_kernel,
-            self.stride,
-            [self.sticky.arrays, self.history, self.materials, self.size, self.stride],
-            [self.frozen, b.points, b.weights, b.first_side, b.count],
-            device=self.device,
-        )
-
-    def launch_derivatives(self, inputs) -> None:
-        b = self.blocks
-        wp.launch(
-            derivatives_kernel,
-            self.stride,
-            [b.count, b.points, self.frozen, inputs.x, self.stride],
-            [b.block, b.gradient],
-            device=self.device,
-        )
-
-    def launch_value(self, inputs, world_energy) -> None:
-        b = self.blocks
-        wp.launch(
-            value_kernel,
-            self.stride,
-            [b.count, b.points, self.frozen, inputs.x, self.stride],
-            [world_energy],
-            device=self.device,
-        )
-
     def launch_end_step(self, system) -> None:
         if self.size == 0:
             return

@@ -251,6 +251,7 @@ class RccCohesion(AnchoredTerm):
     name = "cohesion_rcc"
     law = "rcc"
     History, Frozen, Materials = RccHistory, FrozenRcc, RccMaterials
+    kernels = freeze_kernel, derivatives_kernel, value_kernel
 
     def __init__(self, model, parts):
         self.surface_dhat, self.surface_kappa = model.collision.surface_dhat, model.collision.surface_kappa
@@ -262,36 +263,8 @@ class RccCohesion(AnchoredTerm):
     def start_bonds(self, x, points, triangles) -> dict[str, np.ndarray]:
         return {"beta": np.ones(len(points))}
 
-    def launch_begin_step(self, inputs) -> None:
-        b = self.blocks
-        b.count.zero_()
-        wp.launch(
-            freeze_kernel,
-            self.stride,
-            [self.sticky.arrays, self.history, self.materials, self.surface_dhat, self.size, self.stride],
-            [self.frozen, b.points, b.weights, b.first_side, b.count],
-            device=self.device,
-        )
-
-    def launch_derivatives(self, inputs) -> None:
-        b = self.blocks
-        wp.launch(
-            derivatives_kernel,
-            self.stride,
-            [b.count, b.points, self.frozen, inputs.x, self.stride],
-            [b.block, b.gradient],
-            device=self.device,
-        )
-
-    def launch_value(self, inputs, world_energy) -> None:
-        b = self.blocks
-        wp.launch(
-            value_kernel,
-            self.stride,
-            [b.count, b.points, self.frozen, inputs.x, self.stride],
-            [world_energy],
-            device=self.device,
-        )
+    def freeze_inputs(self) -> list:
+        return [self.surface_dhat]
 
     def launch_end_step(self, system) -> None:
         if self.size == 0:

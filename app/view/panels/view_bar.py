@@ -96,11 +96,11 @@ def _legend(state: ViewState, layout: Layout) -> None:
         over = state.field_max > limit
         dim, low = palette.packed(palette.TEXT_DIM), y + 11 * s
         lst.AddText((x, low), dim, "0")
-        middle = title + (" - over scale" if over else "")
-        size = psim.CalcTextSize(middle)[0]
-        lst.AddText((x + 0.5 * (width - size), low), palette.packed(palette.WARN) if over else dim, middle)
-        end = f"{factor * limit:g} {unit}"
-        lst.AddText((x + width - psim.CalcTextSize(end)[0], low), dim, end)
+        end = ("over " if over else "") + f"{factor * limit:g} {unit}"
+        end_left = x + width - psim.CalcTextSize(end)[0]
+        lst.AddText((end_left, low), palette.packed(palette.WARN) if over else dim, end)
+        zero_right = x + psim.CalcTextSize("0")[0]
+        lst.AddText((0.5 * (zero_right + end_left - psim.CalcTextSize(title)[0]), low), dim, title)
         psim.SetCursorScreenPos((x + width + 10 * s, y))
         if clickable(
             state, "legend.fit", "fit", size=(44 * s, 26 * s), tip="set the scale to this frame's largest value"
