@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine import ContactMaterial, Engine, ModelBuilder, Options, ShellMaterial
-from engine.materials import FrontAdhesive
+from engine.materials import BondAdhesive, FrontAdhesive
 from engine.mesh import shapes
 from engine.tape.cluster import ClusterSpec
 from engine.tape.placing import add_roll
@@ -13,18 +13,21 @@ from engine.tape.winding import RollSpec, wind_roll
 
 DHAT = 0.18e-3
 WORK = 20.0  # [J/m2] tape on its own back
+ADHESIVES = {"coh": FrontAdhesive(work=WORK), "bond": BondAdhesive()}  # by the first half of paper T's model names
 SPEED = 0.025  # [m/s] of the tip
 TAPE = ShellMaterial(young=1e8, poisson=0.45, thickness=0.178e-3, density=1300.0)
 CONTACT = ContactMaterial(dhat=DHAT, half_thickness=0.089e-3, friction_mu=0.3)
 
 
-def roll_engine(turns: float, clustered: bool, compute: str = "cpu", dt: float = 0.01, **options) -> Engine:
+def roll_engine(
+    turns: float, clustered: bool, compute: str = "cpu", dt: float = 0.01, adhesive: str = "coh", **options
+) -> Engine:
     """19 mm, six cells across, 40 mm free; no gravity."""
     asset = wind_roll(RollSpec(turns=turns, free_length=0.04, material=TAPE, contact=CONTACT))
     columns = asset.spec.cells_across + 1
     builder = ModelBuilder(gravity=(0, 0, 0))
     tape, core = add_roll(builder, "tape", asset)
-    builder.add_adhesion(tape, "negative", [tape, core], FrontAdhesive(work=WORK))
+    builder.add_adhesion(tape, "negative", [tape, core], ADHESIVES[adhesive])
     vertices, triangles = shapes.box_surface((0.01, 0.03, 0.01))
     pose = np.eye(4)
     pose[:3, 3] = asset.vertices[-columns:].mean(0) + (0.012, 0, 0)
