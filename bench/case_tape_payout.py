@@ -1,0 +1,104 @@
+"""Case `tape_payout`: 32 turns with a cluster paid out for 17.75 s at 25 mm/s (paper T, IV-A)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bench.measure import one_core
+from bench.registry import Emit
+from bench.roll_problem import WORK, pull, roll_engine
+
+DESCRIPTION = "32 turns paid out for 17.75 s: length against geometry, lag and travel of the front"
+
+TURNS, DT, SECONDS = 32, 0.01, 17.75
+LOOK = 25  # steps between two looks at the geometry
+TAUT = 3.0  # [s] from which on the strip counts as taut
+LEFT = 0.5e-3  # [m]
+PAPER_TRAVEL = 370.5  # [mm] of the front, paper T
+
+
+def run(emit: Emit, compute: str) -> None:
+    with one_core():
+        for adhesive in ("coh", "bond"):
+            _pay_out(emit, compute, adhesive)
+    emit("tape_payout.paper.front_travel", PAPER_TRAVEL, "mm")
+
+
+def _pay_out(emit: Emit, compute: str, adhesive: str) -> None:
+    engine = roll_engine(TURNS, True, compute, DT, adhesive)
+    cluster = engine.rolls["roll"]
+    name, steps = f"tape_payout.{adhesive}_r", round(SECONDS / DT)
+    regions = cluster.regions()
+    begin, errors, stretches, lags, pulls, missed, jumps = int(cluster.front[0]), [], [], [], [], 0, 0
+    tip_start = _rows(engine)[-1]
+    for step in range(steps):
+        report = pull(engine, step, DT)
+        missed += not report.converged
+        pulls.append(float(np.linalg.norm(engine.signals().drive_force[0, 0])))
+        now = cluster.regions()
+        jumps += int(np.count_nonzero((now < regions) | (now > regions + 1)))
+        regions = now
+        if step % LOOK == LOOK - 1:
+            length, straight, row, rest = _free_length(engine)
+            errors.append(length / straight - 1.0)
+            stretches.append(length / rest - 1.0)
+            lags.append((row - int(cluster.front[0])) * _cell(engine))
+        if step % 250 == 249:
+            emit.status(f"{adhesive}, step {step + 1} of {steps}")
+    taut = slice(round(TAUT / DT / LOOK), None)
+    lag = 1e3 * np.array(lags)[taut]
+    emit(f"{name}.tip_travel", 1e3 * float(np.linalg.norm(_rows(engine)[-1] - tip_start)), "mm")
+    emit(f"{name}.front_travel", 1e3 * (begin - int(cluster.front[0])) * _cell(engine), "mm")
+    emit(f"{name}.length_error_worst", 100.0 * float(np.abs(errors[taut]).max()), "%")
+    emit(f"{name}.length_error_last", 100.0 * float(errors[-1]), "%")
+    emit(f"{name}.stretch_worst", 100.0 * float(np.abs(stretches[taut]).max()), "%")
+    emit(f"{name}.pull_mean", float(np.mean(pulls[round(TAUT / DT) :])), "N")
+    if adhesive == "coh":
+        emit(f"{name}.pull_by_work_of_separation", WORK * 0.019, "N")
+    emit(f"{name}.front_lag_mean", float(lag.mean()), "mm")
+    emit(f"{name}.front_lag_least", float(lag.min()), "mm")
+    emit(f"{name}.front_lag_most", float(lag.max()), "mm")
+    emit(f"{name}.front_lag_drift", float(np.polyfit(np.linspace(0.0, 1.0, len(lag)), lag, 1)[0]), "mm")
+    emit(f"{name}.rows_out_of_order", jumps, "-")
+    emit(f"{name}.longest_edge_strain", 100.0 * _edge_strain(engine), "%")
+    emit(f"{name}.not_converged", missed, "steps")
+
+
+def _cell(engine) -> float:
+    """Length of a row at rest [m]."""
+    roll = engine.rolls["roll"].spec
+    middle = engine.model.meshes["tape"].rest.reshape(roll.rows, roll.columns, 3).mean(axis=1)
+    return float(np.linalg.norm(np.diff(middle, axis=0), axis=1).mean())
+
+
+def _rows(engine) -> np.ndarray:
+    """Middle of every row, (rows, 3) [m]."""
+    columns = engine.rolls["roll"].spec.columns
+    return engine.positions()[engine.model.meshes["tape"].points].reshape(-1, columns, 3).mean(axis=1)
+
+
+def _free_length(engine) -> tuple[float, float, float, float]:
+    """Free length: along the strip, by geometry [m]; the row where it leaves the roll; free length at rest [m].
+
+    The axle (y axis) turns freely, so it bears no moment: the pull's line must pass through it, and a strip that sticks
+    leaves the roll where that line does, at a right angle, not at the tangent. Geometry: distance of the tip from the
+    axle less the radius. A row has left when it is `LEFT` outside of the layer that it comes from.
+    """
+    rows = _rows(engine)[:, [0, 2]]
+    away = np.linalg.norm(rows, axis=1)
+    front = int(engine.rolls["roll"].front[0])
+    radius = float(np.median(away[front - 10 : front])) + LEFT
+    k = len(rows) - 1
+    while away[k - 1] > radius:
+        k -= 1
+    share = (radius - away[k - 1]) / (away[k] - away[k - 1])
+    spans = np.linalg.norm(np.diff(rows[k - 1 :], axis=0), axis=1)
+    length = spans.sum() - share * spans[0]
+    row = k - 1 + float(share)
+    return float(length), float(away[-1] - radius), row, (len(rows) - 1 - row) * _cell(engine)
+
+
+def _edge_strain(engine) -> float:
+    """Largest stretch between neighbouring rows: what tears would show as."""
+    spans = np.linalg.norm(np.diff(_rows(engine), axis=0), axis=1)
+    return float(spans.max() / _cell(engine) - 1.0)
