@@ -37,10 +37,10 @@ def _numbers(state: ViewState, tape: dict) -> None:
     """Label and value, two to a line."""
     cells = []
     if "peel" in state.tape_traces:
-        cells.append(("pull", f"{state.tape_traces['peel'][-1]:.2f} N"))
+        cells.append(("pull", _newtons(state.tape_traces["peel"][-1])))
     for name, roll in tape["rolls"].items():
         prefix = f"{name} " if len(tape["rolls"]) > 1 else ""
-        cells.append((f"{prefix}tension", f"{roll['tension']:.2f} N"))
+        cells.append((f"{prefix}tension", _newtons(roll["tension"])))
         cells.append((f"{prefix}paid out", f"{1e3 * roll['payout']:.0f} mm"))
         cells.append((f"{prefix}hub", f"{np.degrees(roll['turned']):.0f} deg"))
     for mesh, damage in tape["damage"].items():
@@ -55,6 +55,10 @@ def _numbers(state: ViewState, tape: dict) -> None:
         theme.text(label, palette.TEXT_DIM)
         psim.SameLine(left + 0.24 * width)
         theme.text(value)
+
+
+def _newtons(force: float) -> str:
+    return f"{round(force, 2) + 0.0:.2f} N"  # + 0.0: no minus before zero
 
 
 def _adhesive(state: ViewState, s: float) -> None:
