@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from engine.energies.base import Energy, StepInputs
-from engine.energies.per_element import non_negative, per_element, upload
+from engine.energies.springs import Springs
 
 wp.set_module_options({"enable_backward": False})
 
@@ -139,60 +138,18 @@ def direction_derivatives(
             slot += 1
 
 
-class Slide(Energy):
+class Slide(Springs):
     """Keeps a child's point on the axis of its parent. Gauss-Newton Hessian: what is left out is the residual (zero on
     the axis) times a constant matrix."""
 
     name = "slide"
-    stencil_size = 4
-
-    def __init__(self, stencils, stiffness, element_world, device):
-        """stencils (E, 4) point ids [c, p0, p1, p2]; stiffness (E,) [N/m]; element_world (E,)."""
-        super().__init__(stencils, element_world, device)
-        spring = per_element("Slide", "stiffness", stiffness, self.num_elements)
-        self.stiffness = upload(non_negative("Slide", "stiffness", spring), wp.float64, device)
-
-    def launch_value(self, inputs: StepInputs, world_energy: wp.array) -> None:
-        wp.launch(
-            slide_value,
-            dim=self.num_elements,
-            inputs=[self.stencils, self.element_world, self.stiffness, inputs.x, world_energy],
-            device=self.device,
-        )
-
-    def launch_derivatives(self, inputs: StepInputs, gradient: wp.array, blocks: wp.array) -> None:
-        wp.launch(
-            slide_derivatives,
-            dim=self.num_elements,
-            inputs=[self.stencils, self.stiffness, inputs.x, gradient, blocks],
-            device=self.device,
-        )
+    stencil_size = 4  # [c, p0, p1, p2]
+    kernels = slide_value, slide_derivatives
 
 
-class DirectionTie(Energy):
+class DirectionTie(Springs):
     """Keeps a direction of the child equal to one of the parent; linear in the points, the Hessian is exact."""
 
     name = "direction_tie"
-    stencil_size = 4
-
-    def __init__(self, stencils, stiffness, element_world, device):
-        """stencils (E, 4) point ids [c0, c1, p0, p1]; stiffness (E,) [N/m]; element_world (E,)."""
-        super().__init__(stencils, element_world, device)
-        spring = per_element("DirectionTie", "stiffness", stiffness, self.num_elements)
-        self.stiffness = upload(non_negative("DirectionTie", "stiffness", spring), wp.float64, device)
-
-    def launch_value(self, inputs: StepInputs, world_energy: wp.array) -> None:
-        wp.launch(
-            direction_value,
-            dim=self.num_elements,
-            inputs=[self.stencils, self.element_world, self.stiffness, inputs.x, world_energy],
-            device=self.device,
-        )
-
-    def launch_derivatives(self, inputs: StepInputs, gradient: wp.array, blocks: wp.array) -> None:
-        wp.launch(
-            direction_derivatives,
-            dim=self.num_elements,
-            inputs=[self.stencils, self.stiffness, inputs.x, gradient, blocks],
-            device=self.device,
-        )
+    stencil_size = 4  # [c0, c1, p0, p1]
+    kernels = direction_value, direction_derivatives

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from engine.energies.base import Energy, StepInputs
-from engine.energies.per_element import non_negative, per_element, upload
+from engine.energies.springs import Springs
 
 wp.set_module_options({"enable_backward": False})
 
@@ -50,30 +49,9 @@ def tie_derivatives(
     blocks[3 * e + 2] = h
 
 
-class PointTie(Energy):
+class PointTie(Springs):
     """Ties pairs of points."""
 
     name = "tie"
     stencil_size = 2
-
-    def __init__(self, stencils, stiffness, element_world, device):
-        """stencils (E, 2) point ids; stiffness (E,) [N/m]; element_world (E,)."""
-        super().__init__(stencils, element_world, device)
-        spring = per_element("PointTie", "stiffness", stiffness, self.num_elements)
-        self.stiffness = upload(non_negative("PointTie", "stiffness", spring), wp.float64, device)
-
-    def launch_value(self, inputs: StepInputs, world_energy: wp.array) -> None:
-        wp.launch(
-            tie_value,
-            dim=self.num_elements,
-            inputs=[self.stencils, self.element_world, self.stiffness, inputs.x, world_energy],
-            device=self.device,
-        )
-
-    def launch_derivatives(self, inputs: StepInputs, gradient: wp.array, blocks: wp.array) -> None:
-        wp.launch(
-            tie_derivatives,
-            dim=self.num_elements,
-            inputs=[self.stencils, self.stiffness, inputs.x, gradient, blocks],
-            device=self.device,
-        )
+    kernels = tie_value, tie_derivatives
