@@ -8,7 +8,14 @@ from __future__ import annotations
 from engine.builder import ModelBuilder
 from engine.cutting.cut import Cut
 from engine.edits import Grasp, Release
-from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
+from engine.materials import (
+    ContactMaterial,
+    JointDrive,
+    JointFriction,
+    JointSpring,
+    ShellMaterial,
+    SolidMaterial,
+)
 from engine.options import Options
 
 __all__ = [
@@ -17,6 +24,8 @@ __all__ = [
     "Engine",
     "Grasp",
     "JointDrive",
+    "JointFriction",
+    "JointSpring",
     "ModelBuilder",
     "Options",
     "Release",

@@ -22,6 +22,7 @@ from engine.tape.cluster import RollCluster
 from engine.topology import check_apart, make_cut, planned_cut, replay_cuts, restore_topology, start_from, topology_of
 from engine.types import Control, Model, Signals, State, StepReport
 from engine.working import Working
+from engine.yielding import Yielding
 
 
 class Engine:
@@ -50,6 +51,7 @@ class Engine:
         self.interfaces = tuple(make(model) for make in model.interfaces)
         self._driven = [b for b in model.bodies.values() if b.driven]
         self._driven_joints = [j for j in model.joints.values() if j.drive is not None]
+        self._yielding = Yielding(model)
         self.state = self._initial_state()
         self.rolls = {name: RollCluster(spec, model) for name, spec in model.rolls.items()}
         self._form_rolls(range(model.num_worlds))
@@ -72,6 +74,7 @@ class Engine:
         if self._working is not None:
             self._working.gather()
         self.report = self.newton.step(self._control)
+        self._yielding.read(self.newton.model)
         if self._working is not None:
             self._working.scatter()
             self._whole_map.launch_positions(self.state.x, self._whole_points)
@@ -184,6 +187,8 @@ class Engine:
         self.state.time[picked] = 0.0
         self._control.body_transform[picked] = initial.body_transform[picked]
         self._control.joint_target[picked] = initial.joint_target[picked]
+        self._yielding.reset(world)
+        self._yielding.write(self.newton.model)
         self._form_rolls(range(self.model.num_worlds) if world is None else [world])
         if edited or self.rolls:
             self._rebuild()
@@ -223,6 +228,7 @@ class Engine:
         arrays["step_index"], arrays["time"] = s.step_index.copy(), s.time.copy()
         arrays["control_body_transform"] = self._control.body_transform.copy()
         arrays["control_joint_target"] = self._control.joint_target.copy()
+        arrays.update({f"yielding_{k}": v for k, v in self._yielding.get_state().items()})
         arrays.update(self._riding.state())
         arrays.update(to_arrays(self.cuts, self.model.meshes))
         for interface in self.interfaces:
@@ -260,6 +266,7 @@ class Engine:
                     f"state array '{name}' has shape {np.shape(arrays[name])}; this model needs {current.shape}"
                 )
         changed = self._riding.restore(arrays)
+        self._yielding.set_state({k: arrays[f"yielding_{k}"] for k in self._yielding.get_state()})
         for name, roll in self.rolls.items():
             roll.set_state({k: arrays[f"roll_{name}_{k}"] for k in roll.get_state()})
         for interface in self.interfaces:
@@ -274,6 +281,7 @@ class Engine:
         self._control.joint_target[:] = arrays["control_joint_target"]
         if changed or rebuild or self._working is not None:
             self._rebuild()
+        self._yielding.write(self.newton.model)
         self._refresh_points()
 
     def save(self, path) -> None:
@@ -316,7 +324,7 @@ class Engine:
         targets = np.zeros((worlds, len(self._driven_joints)))
         for j, joint in enumerate(self._driven_joints):
             energy, first = joint.coordinate, joint.element
-            values = energy.target.numpy().reshape(worlds, -1)
+            values = energy.parameters["target"].reshape(worlds, -1)  # at the start: the device array has today's
             targets[:, j] = values[:, first]
         return Control(transforms, targets)
 
@@ -363,6 +371,7 @@ class Engine:
         model, state = (
             (self.model, self.state) if self._working is None else (self.reduction.model, self._working.state)
         )
+        self._yielding.write(model)
         self.newton = Newton(model, state, self.options, self.interfaces, self._capture)
         self._refresh_points()
 

@@ -93,6 +93,38 @@ class JointDrive:
 
 
 @dataclass(frozen=True)
+class JointSpring:
+    """A passive spring of a joint that gives way: a crease keeps part of its fold. Not driven by `Control`.
+
+    stiffness [N/m or N m/rad]; yield_force [N or N m] at which its rest position follows (None = never); damping
+    [N s/m or N m s/rad]; rest [m or rad], None = where the joint starts.
+    """
+
+    stiffness: float
+    yield_force: float | None = None
+    damping: float = 0.0
+    rest: float | None = None
+
+    def __post_init__(self):
+        _positive("JointSpring", stiffness=self.stiffness)
+        _not_negative("JointSpring", damping=self.damping)
+        if self.yield_force is not None:
+            _positive("JointSpring", yield_force=self.yield_force)
+
+
+@dataclass(frozen=True)
+class JointFriction:
+    """Coulomb friction along the coordinate of a joint. force [N or N m]; slip [m or rad]: by how much the joint gives
+    before it slides."""
+
+    force: float
+    slip: float = 0.01
+
+    def __post_init__(self):
+        _positive("JointFriction", force=self.force, slip=self.slip)
+
+
+@dataclass(frozen=True)
 class FrontAdhesive:
     """`cohesion: front`: peel work that does not depend on the mesh; see docs/physics/cohesion_front.md.
 

@@ -36,7 +36,7 @@ ROWS = (
     {"stepper", "working"},
     {"tape", "cutting", "tactile", "robots"},
     {"builder"},
-    {"engine", "saving", "signals", "settling", "topology"},
+    {"engine", "saving", "signals", "settling", "topology", "yielding"},
 )
 
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 80

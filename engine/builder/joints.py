@@ -59,16 +59,36 @@ def add_joint_terms(terms: TermCollector, joint: JointPart, layout: WorldLayout)
 
 
 def _add_coordinate(terms: TermCollector, kind: str, stencil, joint: JointPart, limit_stiffness: float) -> int:
-    """Every movable joint has a coordinate, so that its position can always be read; without a drive its stiffness
-    is 0. The points give 0 at the start, hence offset = -position."""
-    drive = joint.drive
-    limit = None if drive is None else drive.force_limit
-    return terms.add(
+    """Every movable joint has a coordinate, so that its position can always be read; without a drive or spring its
+    stiffness is 0. Friction is a second element right behind. The points give 0 at the start, hence offset =
+    -position."""
+    drive, spring, friction = joint.drive, joint.spring, joint.friction
+    stiffness, damping, limit, target, yields = 0.0, 0.0, None, joint.position, 0.0
+    if drive is not None:
+        stiffness, damping, limit = drive.stiffness, drive.damping, drive.force_limit
+    elif spring is not None:
+        stiffness, damping, limit = spring.stiffness, spring.damping, spring.yield_force
+        target = joint.position if spring.rest is None else spring.rest
+        yields = float(limit is not None)
+    element = terms.add(
         kind, stencil,
         offset=-joint.position,
-        stiffness=0.0 if drive is None else drive.stiffness,
-        damping=0.0 if drive is None else drive.damping,
-        target=joint.position,
+        stiffness=stiffness,
+        damping=damping,
+        target=target,
         force_limit=np.inf if limit is None else limit,
         lower=joint.lower, upper=joint.upper, limit_stiffness=limit_stiffness,
+        yields=yields,
     )  # fmt: skip
+    if friction is not None:
+        terms.add(
+            kind, stencil,
+            offset=-joint.position,
+            stiffness=friction.force / friction.slip,
+            damping=0.0,
+            target=joint.position,
+            force_limit=friction.force,
+            lower=-np.inf, upper=np.inf, limit_stiffness=0.0,
+            yields=1.0,
+        )  # fmt: skip
+    return element

@@ -11,7 +11,14 @@ from engine.builder import intake
 from engine.builder.adhesion import adhesion_part
 from engine.builder.body_mass import body_moments
 from engine.builder.parts import BodyPart, JointPart, MeshPart
-from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
+from engine.materials import (
+    ContactMaterial,
+    JointDrive,
+    JointFriction,
+    JointSpring,
+    ShellMaterial,
+    SolidMaterial,
+)
 from engine.mesh import checks, mass
 from engine.mesh.topology import boundary_of_tets
 from engine.types import Model
@@ -225,12 +232,15 @@ class ModelBuilder:
         stiffness: float = 1e6,
         position: float = 0.0,
         ignore_contact: bool = True,
+        spring: JointSpring | None = None,
+        friction: JointFriction | None = None,
     ) -> None:
         """Tie two bodies. kind: fixed, revolute, prismatic or spherical; parent None (or a static mesh) = the world.
 
         anchor (3,) world [m]; axis (3,) world (revolute, prismatic; positive = child turns or moves about it relative
         to the parent). lower, upper [m or rad] and drive act on the joint coordinate, which is `position` at the
-        start. stiffness [N/m] of the ties. ignore_contact: the two bodies do not touch each other.
+        start. stiffness [N/m] of the ties. ignore_contact: the two bodies do not touch each other. spring, in place of a
+        drive, and friction give way: see JointSpring, JointFriction.
         """
         owner = f"joint '{name}'"
         if name in self.joints:
@@ -238,8 +248,10 @@ class ModelBuilder:
         if kind not in JOINT_KINDS:
             raise ValueError(f"{owner}: kind is {kind!r}; legal values: {', '.join(JOINT_KINDS)}")
         moves = kind in ("revolute", "prismatic")
-        if not moves and (lower is not None or upper is not None or drive is not None):
-            raise ValueError(f"{owner}: a {kind} joint has no coordinate for limits or a drive")
+        if not moves and any(given is not None for given in (lower, upper, drive, spring, friction)):
+            raise ValueError(f"{owner}: a {kind} joint has no coordinate for limits, a drive, a spring or friction")
+        if drive is not None and spring is not None:
+            raise ValueError(f"{owner} has both a drive and a spring; give one of them")
         if moves and axis is None:
             raise ValueError(f"{owner}: a {kind} joint needs axis=(x, y, z) in the world frame")
         low, high = (-np.inf if lower is None else float(lower)), (np.inf if upper is None else float(upper))
@@ -260,8 +272,9 @@ class ModelBuilder:
             lever = 0.5 * float(np.linalg.norm(mesh.max(axis=0) - mesh.min(axis=0)))
         direction = unit_axis(owner, axis)
         self.joints[name] = JointPart(
-            name, kind, parent_index, child_index, place, direction, low, high, drive, stiffness, lever, position
-        )
+            name, kind, parent_index, child_index, place, direction, low, high, drive, stiffness, lever, position, spring,
+            friction,
+        )  # fmt: skip
         if parent is not None and ignore_contact and child in self.parts and parent in self.parts:
             self.ignore_contact(parent, child)
 

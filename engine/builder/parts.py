@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
+from engine.materials import (
+    ContactMaterial,
+    JointDrive,
+    JointFriction,
+    JointSpring,
+    ShellMaterial,
+    SolidMaterial,
+)
 
 
 @dataclass(frozen=True)
@@ -92,3 +99,5 @@ class JointPart:
     stiffness: float  # of the ties [N/m]
     lever: float  # length over which directions are tied [m]
     position: float = 0.0  # joint coordinate at the start [m or rad]
+    spring: JointSpring | None = None  # in place of a drive
+    friction: JointFriction | None = None

@@ -27,6 +27,7 @@ class Energy:
 
     name: str = "energy"
     stencil_size: int = 0
+    ends_step: bool = False  # whether launch_end_step does anything
     parameters: dict  # constructor arrays by name, one row an element: what engine.reduce makes a smaller one from
 
     def __init__(self, stencils: np.ndarray, element_world: np.ndarray, device: str):
@@ -64,3 +65,6 @@ class Energy:
 
     def launch_step_bound(self, inputs: StepInputs, dx: wp.array, world_bound: wp.array) -> None:
         """Lower world_bound[world] (float64, atomic min) so that x + bound * dx stays admissible (no inversion)."""
+
+    def launch_end_step(self, inputs: StepInputs) -> None:
+        """Called once a step with inputs.x at its final positions: history of the energy advances."""

@@ -16,96 +16,19 @@ import numpy as np
 import warp as wp
 
 from engine.energies.base import Energy, StepInputs
-from engine.energies.drive import huber, huber_secant
 from engine.energies.hinge import wrap_angle
+from engine.energies.joint_law import (
+    JointLaw,
+    angle_coordinate,
+    angle_gradient,
+    joint_potential,
+    slide_coordinate,
+    slide_gradient,
+    yielded,
+)
 from engine.energies.per_element import host_positions, non_negative, per_element, upload
 
 wp.set_module_options({"enable_backward": False})
-
-mat43d = wp.types.matrix(shape=(4, 3), dtype=wp.float64)
-
-
-@wp.struct
-class JointLaw:
-    """Numbers of one joint coordinate; slide units, for angles N m in place of N and rad in place of m."""
-
-    offset: wp.array(dtype=wp.float64)  # q where the joint was assembled [m]
-    stiffness: wp.array(dtype=wp.float64)  # [N/m]
-    damping: wp.array(dtype=wp.float64)  # [N s/m]
-    target: wp.array(dtype=wp.float64)  # [m]
-    force_limit: wp.array(dtype=wp.float64)  # of the spring, inf = none [N]
-    lower: wp.array(dtype=wp.float64)  # [m]
-    upper: wp.array(dtype=wp.float64)  # [m]
-    limit_stiffness: wp.array(dtype=wp.float64)  # [N/m]
-
-
-# Scalar law --------------------------------------------------------------------------------------------------------
-@wp.func
-def joint_potential(
-    law: JointLaw, e: int, q: wp.float64, error: wp.float64, moved: wp.float64, h: wp.float64
-) -> wp.vec3d:
-    """(E, dE/dq, d2E/dq2) at q, with error = q - target and moved = q - q_start; the last is never negative."""
-    half = wp.float64(0.5)
-    distance = wp.abs(error)
-    rate = law.damping[e] / h
-    value = huber(distance, law.stiffness[e], law.force_limit[e]) + half * rate * moved * moved
-    slope = huber_secant(distance, law.stiffness[e], law.force_limit[e]) * error + rate * moved
-    # the secant, not the exact zero, of a saturated spring: see drive.py
-    curvature = huber_secant(distance, law.stiffness[e], law.force_limit[e]) + rate
-    beyond = wp.float64(0.0)
-    if q < law.lower[e]:
-        beyond = q - law.lower[e]
-    if q > law.upper[e]:
-        beyond = q - law.upper[e]
-    if beyond != wp.float64(0.0):
-        k = law.limit_stiffness[e]
-        value += half * k * beyond * beyond
-        slope += k * beyond
-        curvature += k
-    return wp.vec3d(value, slope, curvature)
-
-
-@wp.func
-def slide_coordinate(x: wp.array(dtype=wp.vec3d), stencils: wp.array2d(dtype=wp.int32), e: int) -> wp.float64:
-    """(c - p0).(p1 - p0) [m]."""
-    p0 = x[stencils[e, 1]]
-    return wp.dot(x[stencils[e, 0]] - p0, x[stencils[e, 2]] - p0)
-
-
-@wp.func
-def slide_gradient(x: wp.array(dtype=wp.vec3d), stencils: wp.array2d(dtype=wp.int32), e: int) -> wp.mat33d:
-    """dq/d(c, p0, p1) in rows."""
-    p0 = x[stencils[e, 1]]
-    d = x[stencils[e, 0]] - p0
-    u = x[stencils[e, 2]] - p0
-    return wp.matrix_from_rows(u, -u - d, d)
-
-
-@wp.func
-def angle_coordinate(x: wp.array(dtype=wp.vec3d), stencils: wp.array2d(dtype=wp.int32), e: int) -> wp.float64:
-    """atan2((c1 - p0).(p2 - p0), (c1 - p0).(p1 - p0)) [rad]."""
-    p0 = x[stencils[e, 0]]
-    v = x[stencils[e, 3]] - p0
-    return wp.atan2(wp.dot(v, x[stencils[e, 2]] - p0), wp.dot(v, x[stencils[e, 1]] - p0))
-
-
-@wp.func
-def angle_gradient(x: wp.array(dtype=wp.vec3d), stencils: wp.array2d(dtype=wp.int32), e: int) -> mat43d:
-    """dq/d(p0, p1, p2, c1) in rows [rad/m]; zero where c1 lies on the axis, where the angle has no meaning."""
-    p0 = x[stencils[e, 0]]
-    u1 = x[stencils[e, 1]] - p0
-    u2 = x[stencils[e, 2]] - p0
-    v = x[stencils[e, 3]] - p0
-    s = wp.dot(v, u2)
-    c = wp.dot(v, u1)
-    square = wp.max(s * s + c * c, wp.float64(1e-300))
-    g = mat43d()
-    g[1] = (-s / square) * v
-    g[2] = (c / square) * v
-    g[3] = (c / square) * u2 - (s / square) * u1
-    g[0] = -g[1] - g[2] - g[3]
-    return g
-
 
 # Kernels -----------------------------------------------------------------------------------------------------------
 @wp.kernel
@@ -200,6 +123,32 @@ def angle_coordinate_derivatives(
             slot += 1
 
 
+@wp.kernel
+def slide_yield(
+    # Model:
+    stencils: wp.array2d(dtype=wp.int32),
+    law: JointLaw,
+    # In:
+    x: wp.array(dtype=wp.vec3d),
+):
+    e = wp.tid()
+    error = slide_coordinate(x, stencils, e) - law.offset[e] - law.target[e]
+    law.target[e] += yielded(law, e, error)
+
+
+@wp.kernel
+def angle_yield(
+    # Model:
+    stencils: wp.array2d(dtype=wp.int32),
+    law: JointLaw,
+    # In:
+    x: wp.array(dtype=wp.vec3d),
+):
+    e = wp.tid()
+    error = wrap_angle(angle_coordinate(x, stencils, e) - law.offset[e] - law.target[e])
+    law.target[e] = wrap_angle(law.target[e] + yielded(law, e, error))
+
+
 class _JointCoordinate(Energy):
     """What both coordinates share. Gauss-Newton Hessian k(q) grad q grad q^T, k = E''(q) or the secant of a saturated
     drive; the term E'(q) d2q, indefinite, is left out: the ties of the joint and the orthogonality of its bodies carry
@@ -207,14 +156,15 @@ class _JointCoordinate(Energy):
 
     value_kernel = None
     derivatives_kernel = None
+    yield_kernel = None
 
     def __init__(
-        self, stencils, offset, stiffness, damping, target, force_limit, lower, upper, limit_stiffness, element_world,
-        device,
+        self, stencils, offset, stiffness, damping, target, force_limit, lower, upper, limit_stiffness, yields,
+        element_world, device,
     ):
         """stencils (E, k) point ids, element_world (E,); the others (E,): offset, target, lower, upper [m or rad]
         (limits may be -inf, inf); stiffness, limit_stiffness [N/m or N m/rad]; damping [N s/m or N m s/rad];
-        force_limit [N or N m], inf = none. `target` stays as a device array that the stepper writes in place."""
+        force_limit [N or N m], inf = none; yields 0 or 1. `target` stays as a device array that is written in place."""
         super().__init__(stencils, element_world, device)
         owner = type(self).__name__
         given = {
@@ -226,6 +176,7 @@ class _JointCoordinate(Energy):
             "lower": lower,
             "upper": upper,
             "limit_stiffness": limit_stiffness,
+            "yields": yields,
         }
         self.law = JointLaw()
         for name, values in given.items():
@@ -239,6 +190,7 @@ class _JointCoordinate(Energy):
         if len(wrong):
             e = int(wrong[0])
             raise ValueError(f"{owner}: lower of element {e} is {float(low[e])!r}, above upper {float(high[e])!r}")
+        self.ends_step = bool((self.yields.numpy() > 0.0).any())
 
     def launch_value(self, inputs: StepInputs, world_energy: wp.array) -> None:
         wp.launch(
@@ -257,6 +209,10 @@ class _JointCoordinate(Energy):
             inputs=[self.stencils, self.law, inputs.x, inputs.x_start, inputs.step_size, gradient, blocks],
             device=self.device,
         )
+
+    def launch_end_step(self, inputs: StepInputs) -> None:
+        if self.ends_step:
+            wp.launch(self.yield_kernel, self.num_elements, [self.stencils, self.law, inputs.x], device=self.device)
 
     def coordinate_host(self, x) -> np.ndarray:
         """q of every joint (E,) [m or rad] at point positions x (P, 3)."""
@@ -280,6 +236,7 @@ class SlideCoordinate(_JointCoordinate):
     stencil_size = 3
     value_kernel = slide_coordinate_value
     derivatives_kernel = slide_coordinate_derivatives
+    yield_kernel = slide_yield
 
     def coordinate_host(self, x) -> np.ndarray:
         c, p0, p1 = host_positions(x)[self.stencils_host].transpose(1, 0, 2)
@@ -294,6 +251,7 @@ class AngleCoordinate(_JointCoordinate):
     stencil_size = 4
     value_kernel = angle_coordinate_value
     derivatives_kernel = angle_coordinate_derivatives
+    yield_kernel = angle_yield
 
     def coordinate_host(self, x) -> np.ndarray:
         p0, p1, p2, c1 = host_positions(x)[self.stencils_host].transpose(1, 0, 2)

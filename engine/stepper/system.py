@@ -463,6 +463,9 @@ class System:
             [s.x_prev, s.v_prev],
             device=self.device,
         )
+        for energy in self.energies:
+            if energy.ends_step:
+                energy.launch_end_step(self.inputs)
 
 
 def _reach_floor(model: Model) -> float:

@@ -26,6 +26,7 @@ DEFAULTS = dict(
     lower=-np.inf,
     upper=np.inf,
     limit_stiffness=0.0,
+    yields=0.0,
 )
 
 
