@@ -65,8 +65,12 @@ def _python(wheel: Path, folder: Path, code: str) -> subprocess.CompletedProcess
 
 def test_installed_package_imports_its_own_rooms(wheel, tmp_path):
     code = (
+        "import sys\n"
+        "from tacktile import Episode, list_episodes\n"
+        "assert 'warp' not in sys.modules, 'reading recordings needs no engine'\n"
         "from tacktile import ModelBuilder, Options, main\n"
-        "import engine, scenes.config\n"
+        "import app.record, engine, scenes.config\n"
+        "assert app.record.Episode is Episode\n"
         "assert engine.ModelBuilder is ModelBuilder and engine.Options is Options\n"
         "print(engine.__file__, *[name for name, _, _ in scenes.config.list_scenes()])"
     )

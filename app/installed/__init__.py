@@ -1,4 +1,4 @@
-"""What a Python user imports from an installed Tacktile: `from tacktile import ModelBuilder, Engine, Options`.
+"""What a Python user imports from an installed Tacktile: `from tacktile import ModelBuilder, Engine, Options, Episode`.
 
 The rooms of the house (app, engine, scenes, devices) keep their short names. So that those generic names do not lie in
 a user's site-packages, a wheel carries them in the private folder `tacktile/house`, and this file as
@@ -36,16 +36,21 @@ if HOUSE.is_dir():
     _move_in()
 
 
+RECORDINGS = ("Episode", "EpisodeError", "EpisodeInfo", "list_episodes")  # of app.record: reading needs no engine
+
+
 def __getattr__(name: str):
-    """Public names of the engine, imported when asked for: `import tacktile` alone stays quick."""
+    """Public names of the engine and of recordings, imported when asked for: `import tacktile` alone stays quick."""
+    if name in RECORDINGS:
+        return getattr(importlib.import_module("app.record"), name)
     engine = importlib.import_module("engine")
     if name in engine.__all__:
         return getattr(engine, name)
-    raise AttributeError(f"tacktile has no {name!r}; available: {', '.join(engine.__all__)}")
+    raise AttributeError(f"tacktile has no {name!r}; available: {', '.join(__dir__())}")
 
 
 def __dir__() -> list[str]:
-    return sorted({"main", *importlib.import_module("engine").__all__})
+    return sorted({"main", *RECORDINGS, *importlib.import_module("engine").__all__})
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Recording demonstrations: a crash-proof log while they run, one HDF5 file an episode afterwards."""
 
-from app.record.episode import Episode, EpisodeError
+from app.record.episode import Episode, EpisodeError, UnknownColumn
 from app.record.listing import EpisodeInfo, list_episodes
 from app.record.recorder import Recorder, RecorderError, RecorderState, RecorderStatus
 from app.record.recording import RecorderSettings
@@ -19,6 +19,7 @@ __all__ = [
     "RecorderState",
     "RecorderStatus",
     "Recovered",
+    "UnknownColumn",
     "list_episodes",
     "recover",
     "state_hash",
