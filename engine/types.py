@@ -77,7 +77,7 @@ class BodyInfo:
     points: int  # first of its four frame points (points that ride on one node each) in world 0
     driven: bool  # follows Control.body_transform
     force_limit: float | None  # [N] of the drive, None = none
-    mass: float  # [kg]
+    mass: float | np.ndarray  # [kg]; (W,) where worlds differ
     com_from_mesh: np.ndarray  # (4, 4): mesh frame -> body frame (origin at the centre of mass)
 
 

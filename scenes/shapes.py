@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.mesh import shapes
-from scenes import tables
+from scenes import lofts, tables
 from scenes.errors import Place, SceneError
 from scenes.mesh_files import demand_sound, read_surface
 from scenes.reading import Record
@@ -158,4 +158,6 @@ _MAKERS = {
     tables.RingShape: lambda s: shapes.torus_surface(s.radius, s.tube_radius, s.segments, s.tube_segments),
     tables.OpenBoxShape: lambda s: open_box(s.size, s.wall, s.at("wall")),
     tables.ReliefShape: relief_block,
+    tables.PegShape: lambda s: lofts.peg(s.profile, s.width, s.height, s.taper, s.taper_width or 0.8 * s.width),
+    tables.HoleBlockShape: lambda s: lofts.hole_block(s.size, s.profile, s.width, s.chamfer),
 }

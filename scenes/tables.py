@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
 from engine.options import Options
+from scenes.lofts import PROFILES
 from scenes.reading import (
     Choice,
     Color,
@@ -79,6 +80,11 @@ OPTIONS = Table(
         "friction_iterations": (Integer(1), "lagged friction passes a step"),
         "membrane_extrapolation": (Flag(), "extrapolated membrane stress in the Hessian, for stiff strips"),
         "start": (Choice(("velocity", "position")), "where Newton starts"),
+        "newton": (
+            Choice(("guided", "plain")),
+            "plain: as in the papers, for parity runs. Starts from the position, no extrapolated membrane stress, no "
+            "stretched updates, stops on the update's size alone",
+        ),
         "candidate_slack": (Quantity("length", low=0.0), "reach of the candidate list, 0 = automatic"),
         "ccd_conservative": (Quantity(), "share of the remaining gap that one CCD advance may use"),
         "line_search_max": (Integer(1), "halvings at most"),
@@ -246,6 +252,27 @@ class ReliefShape(Record):
     bar_height: float = setting(Quantity("length", low=0.0), "height", 1e-3)
 
 
+@dataclass(frozen=True)
+class PegShape(Record):
+    """A peg along z, centred at the origin, narrower at its lower end."""
+
+    profile: str = setting(Choice(PROFILES), "outline; flats of a square and a hexagon face +x and -x", "square")
+    width: float = setting(POSITIVE_LENGTH, "across flats, or diameter")
+    height: float = setting(POSITIVE_LENGTH, "full height")
+    taper: float = setting(Quantity("length", low=0.0), "length of the narrowing end; 0: blunt", 0.0)
+    taper_width: float | None = setting(OrNone(POSITIVE_LENGTH), "width at the lower end; none: 0.8 width", None)
+
+
+@dataclass(frozen=True)
+class HoleBlockShape(Record):
+    """A block, centred at the origin, with a hole through it along z."""
+
+    size: tuple = setting(SIZE, "extents of the block")
+    profile: str = setting(Choice(PROFILES), "outline of the hole", "square")
+    width: float = setting(POSITIVE_LENGTH, "of the hole, as for a peg")
+    chamfer: float = setting(Quantity("length", low=0.0), "by which the hole widens at its upper mouth", 0.0)
+
+
 SURFACE_TABLES = {
     "box": Table(BoxShape, title="shape box"),
     "rounded_box": Table(RoundedBoxShape, title="shape rounded_box"),
@@ -254,6 +281,8 @@ SURFACE_TABLES = {
     "ring": Table(RingShape, title="shape ring"),
     "open_box": Table(OpenBoxShape, title="shape open_box"),
     "relief": Table(ReliefShape, title="shape relief"),
+    "peg": Table(PegShape, title="shape peg"),
+    "hole_block": Table(HoleBlockShape, title="shape hole_block"),
     "mesh": Table(SurfaceFile, title="shape mesh"),
 }
 SHAPE = Variant(SURFACE_TABLES, "shapes")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 
 import numpy as np
 import warp as wp
 
 from engine.builder.adhesion import interface_makers
-from engine.builder.joints import add_joint_terms
-from engine.builder.layout import WorldLayout, lay_out_world
+from engine.builder.layout import WorldLayout
 from engine.builder.recut import Source
-from engine.builder.surfaces import WorldSurfaces, build_surfaces, ignored_table
-from engine.builder.terms import Term, TermCollector, add_body_terms, add_mesh_terms
+from engine.builder.worlds import World, lay_out_worlds
 from engine.types import BodyInfo, CollisionGeometry, Embedding, JointInfo, MeshInfo, Model
 
 # kind of a Term -> where its Energy class lives; imported when a model needs it
@@ -31,41 +30,43 @@ ENERGY_CLASSES = {
 }
 
 
-def build_model(builder, num_worlds: int, device: str) -> Model:
-    """Lay out one world, gather its terms, replicate. `builder` is a ModelBuilder."""
-    parts, bodies = list(builder.parts.values()), list(builder.bodies.values())
-    layout = lay_out_world(parts, bodies)
-    terms = TermCollector()
-    for part in parts:
-        add_mesh_terms(terms, part, layout)
-    add_body_terms(terms, layout)
-    coordinates = {j.name: add_joint_terms(terms, j, layout) for j in builder.joints.values()}
-    layout.close()
-    surfaces = build_surfaces(parts, layout)
-    energies = {t.kind: _make_energy(t, num_worlds, layout.num_points, device) for t in terms.terms()}
+def build_model(builders: list, device: str) -> Model:
+    """A world a builder (a ModelBuilder or a recut.Source): laid out, stacked. Equal worlds name the same object.
+
+    Names, rest shapes and looks are those of world 0. Raises ValueError when the worlds differ in topology.
+    """
+    worlds = lay_out_worlds(builders)
+    first, count = worlds[0], len(worlds)
+    layout, builder, bodies = first.layout, builders[0], first.layout.bodies
+    energies = {t.kind: _make_energy(k, worlds, device) for k, t in enumerate(first.terms)}
     nodes = len(layout.node_mass)
+    alike = all(world is first for world in worlds)
     return Model(
-        device=str(device), num_worlds=num_worlds, nodes_per_world=nodes, points_per_world=layout.num_points,
+        device=str(device), num_worlds=count, nodes_per_world=nodes, points_per_world=layout.num_points,
         bodies_per_world=len(bodies), gravity=builder.gravity,
-        node_world=_int(np.repeat(np.arange(num_worlds), nodes), device),
-        node_body=_int(_replicate_ids(layout.node_body, num_worlds, len(bodies)), device),
-        node_mass=_float(np.tile(layout.node_mass, num_worlds), device),
-        node_gravity=_vec3(np.tile(_node_gravity(layout, builder.gravity), (num_worlds, 1)), device),
-        node_start=_vec3(np.tile(layout.node_start, (num_worlds, 1)), device),
-        node_start_velocity=_vec3(np.tile(layout.node_velocity, (num_worlds, 1)), device),
-        body_node=_int(_replicate_ids(4 * np.arange(len(bodies)), num_worlds, nodes), device),
-        body_mass=wp.array(np.tile(layout.body_mass, (num_worlds, 1, 1)), dtype=wp.mat44d, device=device),
-        embedding=_embedding(layout, num_worlds, device),
-        collision=_collision(builder, parts, surfaces, num_worlds, layout.num_points, device),
+        node_world=_int(np.repeat(np.arange(count), nodes), device),
+        node_body=_int(_replicate_ids(layout.node_body, count, len(bodies)), device),
+        node_mass=_float(_stack(w.layout.node_mass for w in worlds), device),
+        node_gravity=_vec3(_stack(w.node_gravity for w in worlds), device),
+        node_start=_vec3(_stack(w.layout.node_start for w in worlds), device),
+        node_start_velocity=_vec3(_stack(w.layout.node_velocity for w in worlds), device),
+        body_node=_int(_replicate_ids(4 * np.arange(len(bodies)), count, nodes), device),
+        body_mass=wp.array(_stack(w.layout.body_mass for w in worlds), dtype=wp.mat44d, device=device),
+        embedding=_embedding(worlds, device),
+        collision=_collision(worlds, device),
         energies=list(energies.values()),
-        meshes=_mesh_infos(parts, layout),
-        bodies=_body_infos(parts, layout),
-        joints=_joint_infos(builder, coordinates, energies),
+        meshes=_mesh_infos(first.parts, layout),
+        bodies=_body_infos(worlds),
+        joints=_joint_infos(builder, first.coordinates, energies),
         interfaces=interface_makers(builder.adhesion),
         rolls=dict(builder.rolls),
-        warnings=tuple(builder.model_warnings),
-        source=Source(builder),
+        warnings=tuple(dict.fromkeys(text for b in builders for text in b.model_warnings)),
+        source=Source(builder) if alike else None,
     )  # fmt: skip
+
+
+def _stack(arrays: Iterable[np.ndarray]) -> np.ndarray:
+    return np.concatenate(list(arrays))
 
 
 def _replicate_ids(ids: np.ndarray, num_worlds: int, stride: int) -> np.ndarray:
@@ -75,13 +76,15 @@ def _replicate_ids(ids: np.ndarray, num_worlds: int, stride: int) -> np.ndarray:
     return stacked.reshape(-1, *ids.shape[1:])
 
 
-def _make_energy(term: Term, num_worlds: int, points: int, device: str):
+def _make_energy(index: int, worlds: list[World], device: str):
+    """Energy of the term with this index in every world."""
+    term, count = worlds[0].terms[index], len(worlds)
     module, name = ENERGY_CLASSES[term.kind]
     energy_class = getattr(import_module(module), name)
-    values = {k: np.tile(v, (num_worlds, *([1] * (v.ndim - 1)))) for k, v in term.values.items()}
+    values = {k: _stack(w.terms[index].values[k] for w in worlds) for k in term.values}
     energy = energy_class(
-        stencils=_replicate_ids(term.stencils, num_worlds, points),
-        element_world=np.repeat(np.arange(num_worlds), len(term.stencils)),
+        stencils=_replicate_ids(term.stencils, count, worlds[0].layout.num_points),
+        element_world=np.repeat(np.arange(count), len(term.stencils)),
         device=device,
         **values,
     )
@@ -89,50 +92,43 @@ def _make_energy(term: Term, num_worlds: int, points: int, device: str):
     return energy
 
 
-def _node_gravity(layout: WorldLayout, gravity) -> np.ndarray:
-    """Gravity on free nodes and body origins, 0 on columns (their share comes through the mass matrix), (N, 3)."""
-    acceleration = np.tile(np.asarray(gravity, dtype=np.float64), (len(layout.node_mass), 1))
-    for b, body in enumerate(layout.bodies):
-        acceleration[4 * b + (1 if body.gravity else 0) : 4 * b + 4] = 0.0
-    return acceleration
-
-
-def _embedding(layout: WorldLayout, num_worlds: int, device: str) -> Embedding:
+def _embedding(worlds: list[World], device: str) -> Embedding:
+    layout, count = worlds[0].layout, len(worlds)
     return Embedding(
-        point_node=_int(_replicate_ids(layout.point_node, num_worlds, len(layout.node_mass)), device),
-        point_count=_int(np.tile(layout.point_count, num_worlds), device),
-        point_weights=wp.array(np.tile(layout.point_weights, (num_worlds, 1)), dtype=wp.vec4d, device=device),
-        point_offset=_vec3(np.tile(layout.point_offset, (num_worlds, 1)), device),
+        point_node=_int(_replicate_ids(layout.point_node, count, len(layout.node_mass)), device),
+        point_count=_int(np.tile(layout.point_count, count), device),
+        point_weights=wp.array(_stack(w.layout.point_weights for w in worlds), dtype=wp.vec4d, device=device),
+        point_offset=_vec3(_stack(w.layout.point_offset for w in worlds), device),
     )
 
 
-def _collision(builder, parts, surfaces: WorldSurfaces, num_worlds: int, points: int, device) -> CollisionGeometry:
+def _collision(worlds: list[World], device) -> CollisionGeometry:
+    first, count, points = worlds[0], len(worlds), worlds[0].layout.num_points
+    parts, surfaces = first.parts, first.surfaces
+
     def ids(array, stride=points):
-        return _replicate_ids(array, num_worlds, stride)
+        return _replicate_ids(array, count, stride)
 
     def per_surface(values):
-        return np.tile(np.array(values), num_worlds)
+        return np.tile(np.array(values), count)
 
-    contacts, lips = [part.contact for part in parts], any(part.cut for part in parts)
-    ignored = ignored_table(parts, builder.ignored_meshes, builder.ignored_layers)
+    lips = any(part.cut for part in parts)
+    numbers = [world.surface_numbers() for world in worlds]
     return CollisionGeometry(
         vertices=_int(ids(surfaces.vertices), device),
         edges=wp.array(ids(surfaces.edges).astype(np.int32), dtype=wp.vec2i, device=device),
         triangles=wp.array(ids(surfaces.triangles).astype(np.int32), dtype=wp.vec3i, device=device),
-        vertex_area=_float(np.tile(surfaces.vertex_area, num_worlds), device),
-        edge_area=_float(np.tile(surfaces.edge_area, num_worlds), device),
-        edge_rest_length=_float(np.tile(surfaces.edge_rest_length, num_worlds), device),
+        vertex_area=_float(_stack(w.surfaces.vertex_area for w in worlds), device),
+        edge_area=_float(_stack(w.surfaces.edge_area for w in worlds), device),
+        edge_rest_length=_float(_stack(w.surfaces.edge_rest_length for w in worlds), device),
         point_surface=_int(ids(surfaces.point_surface, len(parts)), device),
-        point_world=_int(np.repeat(np.arange(num_worlds), points), device),
-        surface_dhat=_float(per_surface([c.dhat for c in contacts]), device),
-        surface_half_thickness=_float(per_surface([c.half_thickness for c in contacts]), device),
-        surface_kappa=_float(per_surface([c.kappa for c in contacts]), device),
-        surface_friction_mu=_float(per_surface([c.friction_mu for c in contacts]), device),
-        surface_self_collision=_int(per_surface([int(c.self_collision) for c in contacts]), device),
+        point_world=_int(np.repeat(np.arange(count), points), device),
+        **{name: _float(_stack(n[name] for n in numbers), device) for name in numbers[0]},
+        surface_self_collision=_int(per_surface([int(p.contact.self_collision) for p in parts]), device),
         surface_local=_int(per_surface(range(len(parts))), device),
-        point_rest=_vec3(np.tile(surfaces.point_rest, (num_worlds, 1)), device) if lips else None,
+        point_rest=_vec3(np.tile(surfaces.point_rest, (count, 1)), device) if lips else None,
         surface_lip=_float(per_surface([0.5 * p.cut.kerf if p.cut else 0.0 for p in parts]), device) if lips else None,
-        ignored=wp.array(ignored, dtype=wp.int8, device=device),
+        ignored=wp.array(first.ignored, dtype=wp.int8, device=device),
         surfaces_per_world=len(parts),
     )
 
@@ -147,12 +143,14 @@ def _mesh_infos(parts, layout: WorldLayout) -> dict[str, MeshInfo]:
     }  # fmt: skip
 
 
-def _body_infos(parts, layout: WorldLayout) -> dict[str, BodyInfo]:
+def _body_infos(worlds: list[World]) -> dict[str, BodyInfo]:
     infos = {}
-    for index, body in enumerate(layout.bodies):
+    masses = np.array([world.layout.body_mass[:, 0, 0] for world in worlds])
+    for index, body in enumerate(worlds[0].layout.bodies):
         com_from_mesh = np.eye(4)
         com_from_mesh[:3, 3] = -body.com
-        mass = float(layout.body_mass[index, 0, 0])
+        alike = (masses[:, index] == masses[0, index]).all()
+        mass = float(masses[0, index]) if alike else masses[:, index].copy()
         infos[body.name] = BodyInfo(body.name, 4 * index, 4 * index, body.driven, body.force_limit, mass, com_from_mesh)
     return infos
 

@@ -313,6 +313,11 @@ class ModelBuilder:
 
         if num_worlds < 1:
             raise ValueError(f"finalize: num_worlds is {num_worlds!r}; it must be at least 1")
+        self.check(check_start)
+        return build_model([self] * num_worlds, device)
+
+    def check(self, start: bool = True) -> None:
+        """The checks of `finalize`. start=False skips the search for surfaces that start touching. Raises like it."""
         moving = [p for p in self.parts.values() if p.kind == "body" or (p.pinned is not None and not p.pinned.all())]
         if not moving:
             raise ValueError(
@@ -320,11 +325,10 @@ class ModelBuilder:
             )
         extents = {p.name: float(np.ptp(p.vertices, axis=0).max()) for p in moving}
         self._warn(checks.check_model_units(extents))
-        if check_start:
+        if start:
             from engine.builder.start_check import check_start_state
 
             self._warn(check_start_state(self))
-        return build_model(self, num_worlds, device)
 
     def _warn(self, sentences: list[str]) -> None:
         self.model_warnings += [s for s in sentences if s not in self.model_warnings]
@@ -345,6 +349,21 @@ class ModelBuilder:
         if name not in self.bodies:
             raise ValueError(f"{owner}: no body named {name!r}; available: {', '.join(self.bodies) or 'none'}")
         return list(self.bodies).index(name)
+
+
+def build_worlds(builders: list[ModelBuilder], device: str = "cpu", check_start: bool = True) -> Model:
+    """One Model of a world a builder. Worlds may differ in everything but topology: places, materials, contact numbers,
+    masses, limits of drives; names, adhesion and rest shapes for drawing are those of world 0.
+
+    Raises what `ModelBuilder.finalize` raises, and ValueError naming the first world that does not fit, and why.
+    """
+    from engine.builder.assembly import build_model
+
+    if not builders:
+        raise ValueError("build_worlds: no builders; a batch has at least one world")
+    for builder in {id(b): b for b in builders}.values():
+        builder.check(check_start)
+    return build_model(list(builders), device)
 
 
 def unit_axis(owner: str, axis) -> np.ndarray:

@@ -70,7 +70,7 @@ def recut(model: Model, record: CutRecord, surgery: Surgery) -> Model:
     source.parts[record.mesh] = _cut_part(source.parts[record.mesh], surgery)
     triangles = model.meshes[record.mesh].triangles
     source.adhesion = [_cut_adhesion(a, record.mesh, triangles, surgery) for a in source.adhesion]
-    fresh = build_model(source, model.num_worlds, model.device)
+    fresh = build_model([source] * model.num_worlds, model.device)
     fresh.topology_version = model.topology_version + 2  # an edit of riders adds one for the time it lasts
     return fresh
 
@@ -89,7 +89,9 @@ def _cut_adhesion(part, mesh: str, triangles: np.ndarray, s: Surgery):
 
 def _source(model: Model) -> Source:
     if model.source is None:
-        raise ValueError("this model cannot be cut: it was not made by ModelBuilder.finalize")
+        raise ValueError(
+            "this model cannot be cut: its worlds differ, or it was not made by ModelBuilder.finalize; cut in one world"
+        )
     return model.source
 
 

@@ -107,7 +107,7 @@ class DriveControl:
         self.body_from_mesh_inverse = [np.linalg.inv(b.com_from_mesh) for b in self.infos]
         if self.energy is None:
             return
-        mass = np.tile([b.mass for b in self.infos], model.num_worlds)
+        mass = np.array([np.broadcast_to(b.mass, model.num_worlds) for b in self.infos]).T.reshape(-1)
         limit = self.energy.force_limit.numpy()
         self.limited = np.isfinite(limit)
         soft = STIFFNESS_RATIO * mass / step_size**2
