@@ -97,6 +97,8 @@ VERBS = (
     "arm_cut",  # show where a cut would run; again: where it would run now
     "confirm_cut",  # make the armed cut
     "disarm_cut",
+    "dispense",  # held: the tool draws back along its own axis, which takes tape off the roll that it holds
+    "press",  # held: the tool advances along its own axis, to press tape down
     "pause",
     "step",
     "reset",

@@ -4,16 +4,18 @@ immutable MappingState that the caller carries along.
 A rate device (keyboard, SpaceMouse) pushes: its twist is deadbanded, shaped, scaled, turned into the world frame and
 integrated by the application in simulated time. A pose device (VR controller, tracked hand) is followed through its
 increments with a speed limit. Increments only, never differences to a stored origin of the tool, are why nothing can
-jump when the clutch, the gain, the frame or the device changes.
+jump when the clutch, the gain, the frame or the device changes. An absolute gripper (trigger, pinch) takes over softly:
+after an interruption it counts only once the hand has come to where the gripper is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from devices.contract import Command, Kind, Sample, Status
+from devices.mapping_settings import AXIS_LOCKS, AXIS_NAMES, FRAMES, MappingSettings
 from devices.rotations import (
     IDENTITY_QUATERNION,
     quat_conjugate,
@@ -23,81 +25,7 @@ from devices.rotations import (
     vector_from_quat,
 )
 
-FRAMES = ("world", "camera", "tool")
-AXIS_LOCKS = ("none", "translation", "rotation")  # the one named is what still moves; "none" locks nothing
-TIME_BASES = ("simulated", "wall")
-CLUTCH_MODES = ("hold_out", "hold_in", "toggle")
-AXIS_NAMES = ("x", "y", "z", "rx", "ry", "rz")
 MAPPED_VERBS = ("gain_up", "gain_down", "frame_next", "axis_lock")  # spent here, not passed on in Command.verbs
-
-
-@dataclass(frozen=True)
-class MappingSettings:
-    """How a hand's push becomes a motion. Raises ValueError naming the field, its value and the legal ones."""
-
-    linear_speed: float = 0.15  # [m/s] of a full push at gain 1
-    angular_speed: float = 1.0  # [rad/s]
-    gripper_speed: float = 1.0  # [1/s] closure per second of a full push
-    deadband: float = 0.05  # [-] of the axis range; the rest is stretched so that motion starts from zero
-    expo: float = 0.3  # [-] 0 straight, 1 cubic; a full push stays a full push
-    gains: tuple[float, ...] = (0.1, 0.25, 0.5, 1.0, 2.0)  # [-] from fine to coarse, rising
-    gain_start: int = 3  # index into gains
-    fine_factor: float = 0.2  # [-] on top of the gain while the verb "fine" is held
-    axes: tuple[str, ...] = AXIS_NAMES  # output x y z rx ry rz is taken from this device axis; "-y" turns it round
-    frame: str = "world"
-    clutch_mode: str = "hold_out"  # held: out; "hold_in": held to drive (dead man); "toggle": press to change
-    time_basis: str = "simulated"  # "wall": a push moves with the wall clock, also when the simulation is slow
-    wall_ratio_limit: float = 4.0  # [-] at most this many times dt in one step with time_basis "wall"
-    stale_after: float = 0.5  # [s] a reading older than this does not drive
-    ramp_time: float = 0.1  # [s, simulated] a push grows to its full value after engaging, 0 = at once
-    rest_time: float = 0.1  # [s, wall] after a reconnect the device must have been at rest this long
-    pose_scale: float = 1.0  # [-] motion of the tool per motion of the hand, times the gain
-    pose_linear_limit: float = 0.5  # [m/s] how fast a pose device is followed
-    pose_angular_limit: float = 3.0  # [rad/s]
-    pose_lag_limit: float = 0.1  # [m] and [rad]: motion that lags further behind than this is forgotten
-
-    def __post_init__(self):
-        for name in (
-            "linear_speed",
-            "angular_speed",
-            "gripper_speed",
-            "fine_factor",
-            "stale_after",
-            "pose_scale",
-            "pose_linear_limit",
-            "pose_angular_limit",
-            "pose_lag_limit",
-            "wall_ratio_limit",
-        ):
-            _check(name, getattr(self, name), _finite(getattr(self, name)) and getattr(self, name) > 0.0, "above 0")
-        for name in ("ramp_time", "rest_time"):
-            _check(name, getattr(self, name), _finite(getattr(self, name)) and getattr(self, name) >= 0.0, "0 or above")
-        _check("deadband", self.deadband, 0.0 <= self.deadband < 1.0, "in [0, 1)")
-        _check("expo", self.expo, 0.0 <= self.expo <= 1.0, "in [0, 1]")
-        rising = all(a < b for a, b in zip(self.gains, self.gains[1:], strict=False))
-        _check("gains", self.gains, len(self.gains) > 0 and self.gains[0] > 0.0 and rising, "above 0 and rising")
-        _check("gain_start", self.gain_start, 0 <= self.gain_start < len(self.gains), f"0 to {len(self.gains) - 1}")
-        for name, legal in (("frame", FRAMES), ("clutch_mode", CLUTCH_MODES), ("time_basis", TIME_BASES)):
-            _check(name, getattr(self, name), getattr(self, name) in legal, ", ".join(legal))
-        legal_axes = [sign + axis for sign in ("", "+", "-") for axis in AXIS_NAMES]
-        good = len(self.axes) == 6 and all(axis in legal_axes for axis in self.axes)
-        _check("axes", self.axes, good, "six of " + ", ".join(AXIS_NAMES) + ", each with an optional sign")
-
-    def with_advice(self, advice: dict) -> MappingSettings:
-        """These settings with what a device recommends (`describe()["mapping"]`) put in. Raises ValueError."""
-        legal = [f.name for f in fields(self)]
-        for name in advice:
-            _check("mapping setting", name, name in legal, ", ".join(legal))
-        return replace(self, **advice)
-
-
-def _finite(value: float) -> bool:
-    return bool(np.isfinite(value))
-
-
-def _check(name: str, value: object, good: bool, legal: str) -> None:
-    if not good:
-        raise ValueError(f"MappingSettings.{name} = {value!r}; legal: {legal}")
 
 
 def _identity_pose() -> np.ndarray:
@@ -118,8 +46,12 @@ class MappingState:
     rest_needed: bool = False  # after a reconnect: nothing passes until the device has been at rest
     rest_since: float | None = None  # [s, monotonic] since when it has been
     pose_last: np.ndarray | None = None  # (7,) last device pose while engaged, None = no reference
+    pose_time: float = 0.0  # [s, monotonic] when it was received
     pose_goal: np.ndarray = field(default_factory=_identity_pose)  # (7,) motion asked since engagement, world frame
     pose_followed: np.ndarray = field(default_factory=_identity_pose)  # (7,) the part handed on so far
+    gripper: float | None = None  # [0, 1] closure handed on last by an absolute gripper, None = none yet
+    gripper_away: float | None = None  # [0, 1] last reading while it must be picked up first, None = it counts
+    gripper_switched: bool = False  # of gripper_mode "switch"
 
     @property
     def started(self) -> bool:
@@ -144,7 +76,13 @@ def start_mapping(settings: MappingSettings) -> MappingState:
 
 def require_rest(state: MappingState) -> MappingState:
     """Nothing passes until the device has been at rest: for a resume after a pause, or another device."""
-    return replace(state, engaged=False, rest_needed=True, rest_since=None, pose_last=None)
+    return replace(_let_go(state), rest_needed=True)
+
+
+def _let_go(state: MappingState, **changes) -> MappingState:
+    """Not engaged: the next engagement starts with a new reference, and the gripper must be picked up again."""
+    changes = {"engaged": False, "rest_since": None, "pose_last": None, "gripper_away": state.gripper} | changes
+    return replace(state, **changes)
 
 
 def gain_of(settings: MappingSettings, state: MappingState, held: frozenset[str] = frozenset()) -> float:
@@ -179,14 +117,15 @@ def to_command(
     frames = frames or Frames()
     state = _apply_verbs(sample.pressed, settings, state)
     state = _engage(sample, status, settings, state, now)
-    if sample.kind is Kind.POSE:
-        twist, delta, state = _pose_twist(sample, settings, state, frames, dt)
-        gripper_rate, gripper_target = 0.0, (float(sample.gripper) if state.engaged else None)
-    else:
-        twist, state = _rate_twist(sample, settings, state, frames, now, dt, dt_wall)
-        fresh = state.engaged and sample.kind is Kind.RATE and now - sample.t_receive <= settings.stale_after
+    gripper_rate, gripper_target, delta = 0.0, None, None
+    if sample.kind is Kind.RATE:
+        fresh = state.engaged and now - sample.t_receive <= settings.stale_after
+        twist, state = _rate_twist(sample, settings, state, frames, fresh, dt, dt_wall)
         gripper_rate = float(np.clip(sample.gripper, -1.0, 1.0)) * settings.gripper_speed if fresh else 0.0
-        gripper_target, delta = None, None
+    else:
+        twist, delta, state = _pose_twist(sample, settings, state, frames, dt)
+        gripper_target, state = _gripper_target(sample, settings, state)
+        twist = twist + _along_tool(sample, settings, state, frames) * float(state.engaged)
     command = Command(
         twist=twist,
         pose_delta=delta,
@@ -225,33 +164,44 @@ def _ramp_start(settings: MappingSettings) -> float:
 
 def _engage(sample: Sample, status: Status, settings: MappingSettings, state: MappingState, now: float) -> MappingState:
     """Decide whether this reading drives, and prepare a start without a jump when it begins to."""
-    reading = sample.twist if sample.kind is Kind.RATE else sample.pose
-    usable = sample.valid and (reading is None or bool(np.all(np.isfinite(reading))))
-    if not status.ok or not usable:
-        message = status.message if not status.ok else "the device has no valid reading"
+    problem = _unusable(sample, status, settings, now)
+    if problem:
         # a pose device looks away often and its increments cannot jump; a pushed cap after a replug can
-        return replace(
-            state,
-            engaged=False,
-            reason=message or status.health.value,
-            rest_needed=state.rest_needed or (not status.ok and sample.kind is Kind.RATE),
-            rest_since=None,
-            pose_last=None,
-        )
+        rest_needed = state.rest_needed or (not status.ok and sample.kind is Kind.RATE)
+        return _let_go(state, reason=problem, rest_needed=rest_needed)
     if state.rest_needed and sample.kind is Kind.RATE:
-        at_rest = bool(np.all(np.abs(sample.twist) <= settings.deadband)) and sample.gripper == 0.0
+        at_rest = bool(np.all(np.abs(calibrated(sample.twist, settings)) <= settings.deadband))
+        at_rest = at_rest and sample.gripper == 0.0
         since = (now if state.rest_since is None else state.rest_since) if at_rest else None
         if since is None or now - since < settings.rest_time:
             reason = "let go of the device once: waiting for it to be at rest"
-            return replace(state, engaged=False, reason=reason, rest_since=since)
+            return _let_go(state, reason=reason, rest_since=since)
     held = "clutch" in sample.buttons
     out = {"hold_out": held, "hold_in": not held, "toggle": state.clutch_out}[settings.clutch_mode]
     if settings.clutch_mode != "toggle" and "clutch" in sample.pressed and not held:
         out = settings.clutch_mode == "hold_out"  # tapped inside one slow step: out for this frame, a new reference
     if out:
-        return replace(state, engaged=False, reason="clutch out", rest_needed=False, rest_since=None, pose_last=None)
+        return _let_go(state, reason="clutch out", rest_needed=False)
     ramp = _ramp_start(settings) if (not state.engaged and state.started) else state.ramp
     return replace(state, engaged=True, reason="", rest_needed=False, rest_since=None, ramp=ramp)
+
+
+def _unusable(sample: Sample, status: Status, settings: MappingSettings, now: float) -> str:
+    """Why this reading may not drive, in words; "" when it may."""
+    if not status.ok:
+        return status.message or status.health.value
+    rate = sample.kind is Kind.RATE
+    reading = sample.twist if rate else sample.pose
+    if not sample.valid or (reading is not None and not np.all(np.isfinite(reading))):
+        return "the device has no valid reading"
+    if not rate and now - sample.t_receive > settings.stale_after:  # a silent cap is a cap at rest, a hand is not
+        return f"no reading for {now - sample.t_receive:.1f} s"
+    return ""
+
+
+def calibrated(twist: np.ndarray, settings: MappingSettings) -> np.ndarray:
+    """Device axes with their rest at 0 and a full push at 1: (t - centre) / span, within [-1, 1]. (6,)"""
+    return np.clip((np.asarray(twist, dtype=float) - settings.centre) / settings.span, -1.0, 1.0)
 
 
 def _locked(twist: np.ndarray, axis_lock: str) -> np.ndarray:
@@ -274,23 +224,36 @@ def _rate_twist(
     settings: MappingSettings,
     state: MappingState,
     frames: Frames,
-    now: float,
+    fresh: bool,
     dt: float,
     dt_wall: float | None,
 ) -> tuple[np.ndarray, MappingState]:
-    fresh = now - sample.t_receive <= settings.stale_after
-    if not state.engaged or not fresh or sample.kind is not Kind.RATE:
+    if not fresh:
         return np.zeros(6), state
     # the mean of the ramp over the step, so that the distance does not hang on dt
     ramp_end = min(1.0, state.ramp + dt / settings.ramp_time) if settings.ramp_time > 0.0 else 1.0
-    scale = gain_of(settings, state, sample.buttons) * 0.5 * (state.ramp + ramp_end)
+    soft = 0.5 * (state.ramp + ramp_end)
+    scale = gain_of(settings, state, sample.buttons) * soft
     if settings.time_basis == "wall" and dt_wall is not None:
         scale *= min(max(dt_wall, 0.0) / dt, settings.wall_ratio_limit)
-    push = _locked(shaped(_permuted(sample.twist, settings.axes), settings.deadband, settings.expo), state.axis_lock)
+    axes = _permuted(calibrated(sample.twist, settings), settings.axes)
+    push = _locked(shaped(axes, settings.deadband, settings.expo), state.axis_lock)
     rotation = frames.rotation(state.frame)
     linear = rotation @ push[:3] * (settings.linear_speed * scale)
     angular = rotation @ push[3:] * (settings.angular_speed * scale)
-    return np.concatenate([linear, angular]), replace(state, ramp=ramp_end)
+    twist = np.concatenate([linear, angular]) + soft * _along_tool(sample, settings, state, frames)
+    return twist, replace(state, ramp=ramp_end)
+
+
+def _along_tool(sample: Sample, settings: MappingSettings, state: MappingState, frames: Frames) -> np.ndarray:
+    """Motion asked by the verbs "press" (forwards, the tool's -z) and "dispense" (backwards, drawing tape off what the
+    tool holds), whatever frame is on. A tap within one slow step counts for this frame. (6,) [m/s, rad/s]"""
+    asked = sample.buttons.union(sample.pressed)
+    speed = settings.dispense_speed * ("dispense" in asked) - settings.press_speed * ("press" in asked)
+    if speed == 0.0 or state.axis_lock == "rotation":
+        return np.zeros(6)
+    speed *= gain_of(settings, state, sample.buttons)
+    return np.concatenate([frames.world_from_tool[:, 2] * speed, np.zeros(3)])
 
 
 def _pose_twist(
@@ -303,7 +266,7 @@ def _pose_twist(
         return np.zeros(6), None, reset
     pose = np.concatenate([np.asarray(sample.pose[:3], dtype=float), quat_normalised(sample.pose[3:])])
     goal, followed = state.pose_goal.copy(), state.pose_followed.copy()
-    if state.pose_last is not None:
+    if state.pose_last is not None and _reachable(pose, sample.t_receive, settings, state):
         # Device axes are mapped as those of a rate device are; the hand's rotation is read as a rotation vector.
         turn = vector_from_quat(quat_multiply(pose[3:], quat_conjugate(state.pose_last[3:])))
         step = np.concatenate([pose[:3] - state.pose_last[:3], turn])
@@ -321,8 +284,38 @@ def _pose_twist(
     followed[3:] = quat_normalised(quat_multiply(quat_from_vector(turn), followed[3:]))
     goal[:3] = followed[:3] + _shortened(behind - move, settings.pose_lag_limit)
     goal[3:] = quat_multiply(quat_from_vector(_shortened(behind_turn - turn, settings.pose_lag_limit)), followed[3:])
-    state = replace(state, pose_last=pose, pose_goal=goal, pose_followed=followed)
+    state = replace(state, pose_last=pose, pose_time=sample.t_receive, pose_goal=goal, pose_followed=followed)
     return np.concatenate([move, turn]) / dt, followed.copy(), state
+
+
+def _reachable(pose: np.ndarray, time: float, settings: MappingSettings, state: MappingState) -> bool:
+    """Could a hand have come here since the last reading? If not, the tracker has found it anew: a new reference."""
+    seconds = max(time - state.pose_time, 0.0) + 0.01  # readings jitter
+    turn = vector_from_quat(quat_multiply(pose[3:], quat_conjugate(state.pose_last[3:])))
+    way = float(np.linalg.norm(pose[:3] - state.pose_last[:3]))
+    return way <= settings.pose_hand_speed * seconds and np.linalg.norm(turn) <= settings.pose_hand_turn * seconds
+
+
+def _gripper_target(
+    sample: Sample, settings: MappingSettings, state: MappingState
+) -> tuple[float | None, MappingState]:
+    """Closure asked by a trigger or a pinch, None while it does not count."""
+    reading = float(np.clip(sample.gripper, 0.0, 1.0)) if np.isfinite(sample.gripper) else None
+    if not state.engaged or reading is None:
+        return None, state
+    if settings.gripper_mode == "switch":
+        switched = reading > (settings.gripper_open_at if state.gripper_switched else settings.gripper_close_at)
+        state, reading = replace(state, gripper_switched=switched), float(switched)
+    if "grip_toggle" in sample.pressed:  # closed or opened by a button: the hand must come to it
+        odd = sample.pressed.count("grip_toggle") % 2
+        now = reading if state.gripper is None else state.gripper
+        state = replace(state, gripper=float(now < 0.5) if odd else now, gripper_away=reading)
+    if state.gripper_away is not None and state.gripper is not None:
+        before, goal = state.gripper_away, state.gripper
+        crossed = (before - goal) * (reading - goal) < 0.0
+        if not crossed and abs(reading - goal) > settings.gripper_takeover:
+            return None, replace(state, gripper_away=reading)
+    return reading, replace(state, gripper=reading, gripper_away=None)
 
 
 def _shortened(vector: np.ndarray, limit: float) -> np.ndarray:

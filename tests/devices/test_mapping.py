@@ -250,7 +250,7 @@ def test_pose_frame_and_gain_changes_do_not_jump():
 def test_pose_speed_limit_and_lag_limit():
     """A slow step never turns into a leap: the tool follows at its limit and forgets what lags too far behind."""
     settings = MappingSettings(pose_linear_limit=0.3, pose_angular_limit=1.5, pose_lag_limit=0.05)
-    samples = [pose((0, 0, 0)), *[pose((1.0, 0, 0), (0, 0, 1.0))] * 30]
+    samples = [pose((0, 0, 0)), *[pose((1.0, 0, 0), (0, 0, 1.0), t=0.5)] * 30]  # one slow step of half a second
     commands, _ = run(samples, settings)
     speeds = np.array([np.linalg.norm(c.twist[:3]) for c in commands])
     turns = np.array([np.linalg.norm(c.twist[3:]) for c in commands])
