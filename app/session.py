@@ -142,10 +142,16 @@ def load_session(
 
 def pad_images(scene, engine) -> list:
     """One `PadImage` a pad of the scene, at rest now."""
+    from types import SimpleNamespace
+
     from app.tactile import PadImage, holder
 
     images = []
-    for pad in getattr(scene, "pads", ()):
+    for spec in getattr(scene, "pads", ()):
+        pad = SimpleNamespace(
+            name=spec.name, mesh=spec.mesh, body=spec.body, coat=spec.coat, frame=spec.world_from_sensor,
+            pixel_pitch=spec.camera.pixel_pitch or 1e-4, resolution=(spec.camera.width, spec.camera.height),
+        )  # fmt: skip
         name = holder(pad)
         pose = engine.body_transform(name) if name else None
         images.append(PadImage(pad, engine.mesh_positions(pad.mesh), pose))

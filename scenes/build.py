@@ -9,6 +9,7 @@ import numpy as np
 from engine.builder import ModelBuilder
 from engine.materials import ContactMaterial
 from engine.options import Options
+from engine.tactile.spec import SensorSpec
 from engine.tape.asset import RollAsset
 from engine.tape.placing import core_name
 from scenes.build_gripper import add_gripper
@@ -18,7 +19,7 @@ from scenes.build_stiff import add_body, add_cardboard_box, add_static
 from scenes.config import SceneConfig
 from scenes.errors import SceneError
 from scenes.roll import Roll
-from scenes.scene import Pad, Scene, Tool, Visual
+from scenes.scene import Scene, Tool, Visual
 from scenes.schema import Body, CardboardBox, Gripper, Sheet, Solid, Static, Strip
 from scenes.schema import Pad as PadEntity
 
@@ -29,7 +30,7 @@ class Draft:
 
     builder: ModelBuilder
     tools: list[Tool] = field(default_factory=list)
-    pads: list[Pad] = field(default_factory=list)
+    pads: list[SensorSpec] = field(default_factory=list)
     visuals: dict[str, Visual] = field(default_factory=dict)
     motions: dict = field(default_factory=dict)
     rolls: dict[str, RollAsset] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from scenes.adhesion import ADHESIVE_TABLES
 from scenes.reading import Flag, ListOf, MapOf, OrNone, Quantity, Spec, Table, Variant, Vector
 from scenes.schema import ENTITY_TABLES, SCENE
+from scenes.sensors import SENSOR, SENSOR_FILE, FacesSpec
 from scenes.tables import SURFACE_TABLES
 from scenes.units import UNITS, legal_units, si_unit
 
@@ -81,6 +82,28 @@ A surface becomes a solid with `tetrahedralise: {edge_length: 2 mm}`; that needs
 """
 
 
+SENSORS = """\
+## Sensor files
+
+Tactile sensors of a robot, in a file beside it. The scene's `pad` takes the same keys, `held_by` in place of `link`.
+
+```yaml
+sensors:
+  left_tip:
+    preset: gelsight              # gelsight, gelsight_mini or digit; further keys replace its own
+    link: left_finger
+    position: [0, 0, 45 mm]       # of the gel frame in the link frame
+    rotation: [90 deg, 0, 180 deg]
+    gel: {type: mesh, file: meshes/pad.vtk, units: m}
+    held: {link: true}            # faces that lie on the link
+```
+
+A gel is a `box`, a curved `shell`, a closed `surface` to be filled, or a tet `mesh`; `tacktile sensor mesh` makes one
+and reports its quality. Faces are chosen by a side (`+z`) or by a mapping of conditions, all of which must hold.
+
+"""
+
+
 def reference() -> str:
     """The whole page as Markdown."""
     parts = [INTRODUCTION, "## The file\n\n", *_table(SCENE)]
@@ -93,9 +116,10 @@ def reference() -> str:
     parts.append("## Adhesives\n\nHow two surfaces stick; `law` is one of these. Figures: docs/physics.\n\n")
     for name, table in ADHESIVE_TABLES.items():
         parts += [f"### `law: {name}`\n\n", *_table(table)]
+    parts += [SENSORS, *_table(SENSOR_FILE), "### sensor\n\n", *_table(SENSOR)]
     parts.append("## Further tables\n\n")
     listed = (*ENTITY_TABLES.values(), *SURFACE_TABLES.values(), *ADHESIVE_TABLES.values())
-    done = {SCENE.title, *(t.title for t in listed)}
+    done = {SCENE.title, SENSOR.title, *(t.title for t in listed)}
     for table in _nested(SCENE):
         if table.title not in done:
             done.add(table.title)
@@ -150,6 +174,8 @@ def _nested(spec: Spec) -> Iterator[Table]:
     elif isinstance(spec, Variant):
         for table in spec.tables.values():
             yield from _nested(table)
+    elif isinstance(spec, FacesSpec):
+        yield spec.table
     elif isinstance(spec, Vector | ListOf | MapOf | OrNone) and not isinstance(spec.item, Quantity):
         yield from _nested(spec.item)
 

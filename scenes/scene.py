@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.options import Options
+from engine.tactile.spec import SensorSpec
 from engine.tape.asset import RollAsset
 from engine.types import Model
 from scenes.config import SceneConfig
@@ -46,21 +47,6 @@ class Tool:
     grip_force: float | None = None
 
 
-@dataclass(frozen=True)
-class Pad:
-    """A tactile pad. mesh: name of its solid; coat: (k, 3) local vertex ids of the sensing face, wound outwards;
-    frame: (4, 4) mesh from pad frame at rest (origin in the middle of the coat, z out of it; x and y span the image);
-    pixel_pitch [m]; resolution (width, height) [pixel]; body: what holds it; held: local ids of the held vertices."""
-
-    mesh: str
-    coat: np.ndarray
-    frame: np.ndarray
-    pixel_pitch: float
-    resolution: tuple[int, int]
-    body: str
-    held: np.ndarray
-
-
 @dataclass
 class Scene:
     """Everything build_scene makes. camera: (eye, target, up) [m]; bookmarks: name -> (eye, target); motions: driven
@@ -73,7 +59,7 @@ class Scene:
     model: Model
     options: Options
     tools: list[Tool]
-    pads: list[Pad]
+    pads: list[SensorSpec]
     camera: tuple[tuple, tuple, tuple]
     bookmarks: dict[str, tuple[tuple, tuple]]
     visuals: dict[str, Visual]

@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
 from engine.options import Options
 from scenes.adhesion import STICKING
-from scenes.placed import ATTACH, REGION, REGIONS, Placed
+from scenes.placed import ATTACH, REGION, Placed
 from scenes.reading import (
     Choice,
     FileName,
@@ -26,6 +26,7 @@ from scenes.reading import (
     setting,
 )
 from scenes.roll import ROLL
+from scenes.sensors import GelPad, PresetTable
 from scenes.tables import (
     DRIVE,
     MOTION,
@@ -92,27 +93,11 @@ class Solid(Placed):
     look: Look = look_setting(color=(0.85, 0.55, 0.5), finish="gel")
 
 
-# kappa: at 1e5 a 1 mm press leaves 1.4 % of dhat, at 1e6 17 %, for the same number of Newton iterations.
-_PAD_CONTACT = {"dhat": 1e-4, "kappa": 1e6, "friction_mu": 1.0, "self_collision": False}
-_PAD_LOOK = {"color": (0.62, 0.72, 0.75), "finish": "gel", "smooth": True}
-
-
 @dataclass(frozen=True)
-class Pad(Placed):
-    """A gel pad with a sensing coat: tetrahedra, the face opposite to the coat held by a body."""
+class Pad(GelPad, Placed):
+    """A tactile sensor on a body: its gel, bonded to the body, with the camera that looks at its coat."""
 
-    held_by: str = setting(NAME, "body that carries the back")
-    coat: str = setting(Choice(REGIONS), "face that senses", "-z")
-    size: tuple = setting(SIZE, "extents of a box", (0.02075, 0.02525, 0.004))
-    cells: tuple = setting(CELLS, "cells of the box along each axis", (5, 7, 2))
-    mesh: TetFile | None = setting(OrNone(Table(TetFile, title="tet mesh")), "mesh file in place of the box", None)
-    material: SolidMaterial = setting(SOLID_MATERIAL, "gel", SolidMaterial())
-    contact: ContactMaterial = contact_setting(**_PAD_CONTACT)
-    pixel_pitch: float = setting(POSITIVE_LENGTH, "size of a pixel of the depth map", 1e-4)
-    resolution: tuple | None = setting(
-        OrNone(Vector(Integer(2, 4096), 2)), "pixels (width, height); none: as many as cover the coat", None
-    )
-    look: Look = look_setting(**_PAD_LOOK)
+    held_by: str = setting(NAME, "body that carries it")
 
 
 @dataclass(frozen=True)
@@ -193,7 +178,7 @@ ENTITY_TABLES = {
     "strip": Table(Strip, title="strip"),
     "sheet": Table(Sheet, title="sheet"),
     "solid": Table(Solid, title="solid"),
-    "pad": Table(Pad, title="pad"),
+    "pad": PresetTable(Pad, title="pad"),
     "body": Table(Body, title="body"),
     "box": Table(CardboardBox, title="box"),
     "static": Table(Static, title="static"),

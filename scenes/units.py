@@ -13,6 +13,7 @@ _PI_180 = math.pi / 180.0
 UNITS: dict[str, dict[str, float]] = {
     "number": {"": 1.0},
     "length": {"m": 1.0, "mm": 1e-3, "cm": 1e-2, "um": 1e-6, "in": 0.0254},
+    "volume": {"m3": 1.0, "mm3": 1e-9, "cm3": 1e-6},
     "time": {"s": 1.0, "ms": 1e-3, "min": 60.0},
     "angle": {"rad": 1.0, "deg": _PI_180},
     "mass": {"kg": 1.0, "g": 1e-3, "mg": 1e-6},

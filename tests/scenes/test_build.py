@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.mesh.shapes import box_surface
 from scenes import SceneError, build_scene, load_config
-from scenes.build_soft import _coat_frame
+from scenes.build_sensor import sensor_frame
+from scenes.regions import on_side
 from tests.scenes.mesh_writers import write_stl
 
 SCENES = sorted((Path(__file__).parents[2] / "scenes").glob("*.yaml"))
@@ -87,8 +89,10 @@ def test_tactile_press_pad():
     a, b, c = world[pad.coat].transpose(1, 0, 2)
     normals = np.cross(b - a, c - a)
     assert (normals[:, 2] < 0.0).all() and 0.5 * np.abs(normals[:, 2]).sum() == pytest.approx(0.02075 * 0.02525)
-    assert pad.frame[:3, 2].tolist() == [0.0, 0.0, -1.0] and np.linalg.det(pad.frame[:3, :3]) == pytest.approx(1.0)
-    assert pad.resolution == (208, 253) and pad.body == "holder"
+    frame = pad.world_from_sensor
+    assert frame[:3, 2].tolist() == [0.0, 0.0, -1.0] and np.linalg.det(frame[:3, :3]) == pytest.approx(1.0)
+    assert frame[:3, 3] == pytest.approx([0.0, 0.0, world[coat, 2].max()]), "its origin lies on the coat"
+    assert (pad.camera.width, pad.camera.height) == (208, 253) and pad.body == "holder"
     assert np.ptp(world[pad.held, 2]) == 0.0 and world[pad.held, 2].max() == world[:, 2].max()
     embedding = scene.model.embedding
     ids = np.arange(scene.model.points_per_world)[info.points]
@@ -99,7 +103,9 @@ def test_tactile_press_pad():
 
 @pytest.mark.parametrize("side", ["-x", "+x", "-y", "+y", "-z", "+z"])
 def test_coat_frames_are_right_handed_and_look_outwards(side):
-    frame = _coat_frame(np.zeros((2, 3)), side)
+    vertices, triangles = box_surface((1.0, 2.0, 3.0))
+    coat = triangles[on_side(vertices, side)[triangles].all(axis=1)]
+    frame = sensor_frame(vertices, coat)
     outward = np.zeros(3)
     outward["xyz".index(side[1])] = 1.0 if side[0] == "+" else -1.0
     assert frame[:3, 2] == pytest.approx(outward)
@@ -185,9 +191,10 @@ def test_meshes_from_files_are_judged_by_what_they_are_for(tmp_path):
 def test_solids_need_one_source_and_pads_need_pixels(tmp_path):
     solid = "entities:\n  s: {type: solid}\n"
     assert "scene.yaml:2:6: entities.s needs either 'size' (a box) or 'mesh' (a file)" in refusal(tmp_path, solid)
-    pad = "  pad: {type: pad, held_by: holder, position: [0, 0, -0.0125], pixel_pitch: 1 um}\n"
+    pad = "  pad: {type: pad, held_by: holder, position: [0, 0, -0.0125], coat: -z, held: +z,\n    "
+    pad += "camera: {pixel_pitch: 1 um}}\n"
     message = refusal(tmp_path, BODY + pad)
-    assert "scene.yaml:9:77: pad: a depth map of 20750 x 25250 pixels; each must lie in 2..4096" in message
+    assert "scene.yaml:10:27: pad: an image of 25250 x 20750 pixels; each must lie in 2..4096" in message
 
 
 def test_procedural_meshes_are_bounded(tmp_path):
