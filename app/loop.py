@@ -208,6 +208,8 @@ class FrameLoop(Wishes):
         if mode == "DRIVING" and command is not None and not command.engaged:
             mode = "CLUTCH OUT"
         extra: dict[str, Any] = {}
+        if stepped and self.operator.tools:
+            extra["tools"] = self.operator.read_tools(self.session.engine)
         if stepped and self.session.pads:
             extra["tactile"], self._coats = read_pads(self.session, points)
             self._add_pad_forces(extra["tactile"])

@@ -19,7 +19,7 @@ from devices.mapping import (
     start_mapping,
     to_command,
 )
-from devices.rotations import nearest_rotation
+from devices.rotations import nearest_rotation, quat_from_matrix
 
 
 class Operator:
@@ -152,6 +152,16 @@ class Operator:
             if columns:
                 control.joint_target[0, columns] = target.fingers
         return control
+
+    def read_tools(self, engine) -> dict[str, dict[str, Any]]:
+        """Where the tools are, for `Frame.extra["tools"]`: pose (7,) x y z [m] qx qy qz qw in the world, and the closure
+        that is asked of the fingers, 0 open to 1 closed."""
+        out = {}
+        for number, tool in enumerate(self.tools):
+            transform = engine.body_transform(tool.palm)
+            pose = np.concatenate([transform[:3, 3], quat_from_matrix(nearest_rotation(transform))])
+            out[tool.name] = {"pose": pose, "closure": float(self.teleop.tools[number].closure)}
+        return out
 
     def row_of_active(self) -> int | None:
         """Row of the driven tool in the Signals' drive arrays."""

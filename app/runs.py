@@ -246,6 +246,7 @@ def _log_state(loop: FrameLoop, path: Path | None) -> None:
 def _recorder(session: Session, *, folder: Path | None, compute: str, input_name: str):
     """A recorder for a scene; its folder is made by itself."""
     from app.cli import version
+    from app.record.layout import scene_layout
     from app.record.recorder import Recorder
 
     config = session.scene.config
@@ -257,6 +258,7 @@ def _recorder(session: Session, *, folder: Path | None, compute: str, input_name
         versions=_versions() | {"tacktile": version(), "compute": compute, "input": input_name,
                                 "overrides": list(session.overrides)},
         get_state=session.engine.get_state,
+        layout=scene_layout(session.scene, session.model),
     )  # fmt: skip
 
 

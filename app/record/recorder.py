@@ -61,7 +61,8 @@ class Recorder:
     Parameters: `folder` of the set of episodes (made when missing); `scene_name`, `scene_yaml` (the full text, so that
     an episode can be rebuilt), `options` (dataclass or dict), `versions` (name -> text; also seed, device); they are
     stored as given, so give no paths or host names. `get_state` returns the engine's complete state, a dict of arrays
-    (`engine.get_state`); without it there are no keyframes and hashes, and no replay by inputs.
+    (`engine.get_state`); without it there are no keyframes and hashes, and no replay by inputs. `layout`: names behind
+    the rows of arrays (`app.record.layout.scene_layout`); exports need it.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Recorder:
         versions: dict[str, Any] | None = None,
         get_state: GetState | None = None,
         settings: RecorderSettings | None = None,
+        layout: dict[str, Any] | None = None,
     ):
         self.folder = Path(folder)
         self.settings = settings or RecorderSettings()
@@ -83,6 +85,7 @@ class Recorder:
             "options": plain(options),
             "versions": plain(versions or {}),
             "settings": plain(self.settings),
+            "layout": plain(layout or {}),
         }
         self._get_state = get_state
         self._lock = threading.RLock()

@@ -164,6 +164,7 @@ def _meta(survey: _Survey, recovered: bool) -> dict[str, Any]:
         "options": start.get("options"),
         "versions": start.get("versions"),
         "settings": start.get("settings"),
+        "layout": start.get("layout") or {},
         "recovered": recovered,
         "stopped": survey.stopped,
         "problems": problems,
