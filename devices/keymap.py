@@ -33,15 +33,18 @@ AXIS_ACTIONS = {
     "grip open": (6, -1.0),
 }
 _SECTIONS = {"move": AXIS_SIGNS, "turn": AXIS_SIGNS, "grip": ("close", "open"), "verbs": VERBS}
+HARDWARE = ("spacemouse", "gamepad", "xr")  # sections of button names; what a button does may also push an axis
 
 
 @dataclass(frozen=True)
 class KeyMap:
     """`keys`: key or chord -> action ("move +x", "turn -z", "grip close" or a verb). `buttons`: SpaceMouse button
-    name -> verb. `source`: the files it came from."""
+    name -> verb; `gamepad`, `xr`: button name -> action. `source`: the files it came from."""
 
     keys: dict[str, str]
     buttons: dict[str, str]
+    gamepad: dict[str, str]
+    xr: dict[str, str]
     source: tuple[str, ...] = ()
 
     def keys_of(self, action: str) -> tuple[str, ...]:
@@ -62,32 +65,34 @@ def load_keymap(user: str | Path | None = None, default: str | Path = DEFAULT_KE
     if user is not None:
         user_keys, user_buttons = _read(Path(user))
         keys = {action: value for action, value in keys.items() if action not in user_keys} | user_keys
-        buttons = buttons | user_buttons
+        buttons = {section: buttons[section] | user_buttons[section] for section in HARDWARE}
         sources.append(str(user))
-    return KeyMap(_one_action_each(keys), buttons, tuple(sources))
+    return KeyMap(
+        _one_action_each(keys), buttons["spacemouse"], buttons["gamepad"], buttons["xr"], tuple(sources)
+    )
 
 
-def _read(path: Path) -> tuple[dict[str, tuple[str, list[str]]], dict[str, str]]:
-    """(action -> (file:line, keys), button -> verb) of one file."""
+def _read(path: Path) -> tuple[dict[str, tuple[str, list[str]]], dict[str, dict[str, str]]]:
+    """(action -> (file:line, keys), section -> button -> action) of one file."""
     document = load_document(path)
     if not isinstance(document, Mapping):
-        raise ValueError(f"{path}:1: a key map is a mapping with {', '.join(('version', *_SECTIONS, 'spacemouse'))}")
+        raise ValueError(f"{path}:1: a key map is a mapping with {', '.join(('version', *_SECTIONS, *HARDWARE))}")
     if document.get("version") != 1:
         raise ValueError(f"{path}:{document.lines.get('version', 1)}: version = {document.get('version')!r}; legal: 1")
     actions: dict[str, tuple[str, list[str]]] = {}
-    buttons: dict[str, str] = {}
+    buttons: dict[str, dict[str, str]] = {section: {} for section in HARDWARE}
     for section, body in document.items():
         if section == "version":
             continue
         place = f"{path}:{document.lines[section]}"
-        if section not in _SECTIONS and section != "spacemouse":
-            raise ValueError(f"{place}: unknown section {section!r}; legal: {', '.join((*_SECTIONS, 'spacemouse'))}")
+        if section not in _SECTIONS and section not in HARDWARE:
+            raise ValueError(f"{place}: unknown section {section!r}; legal: {', '.join((*_SECTIONS, *HARDWARE))}")
         if not isinstance(body, Mapping):
             raise ValueError(f"{place}: section {section!r} must be a mapping, not {body!r}")
         for name, value in body.items():
             here = f"{path}:{body.lines[name]}"
-            if section == "spacemouse":
-                buttons[str(name)] = _verb(here, value)
+            if section in HARDWARE:
+                buttons[section][str(name)] = _verb(here, value, axes=section != "spacemouse")
                 continue
             legal = _SECTIONS[section]
             if name not in legal:
@@ -98,9 +103,10 @@ def _read(path: Path) -> tuple[dict[str, tuple[str, list[str]]], dict[str, str]]
     return actions, buttons
 
 
-def _verb(place: str, value: object) -> str:
-    if value not in VERBS:
-        raise ValueError(f"{place}: unknown verb {value!r}; legal: {', '.join(VERBS)}")
+def _verb(place: str, value: object, axes: bool) -> str:
+    legal = (*VERBS, *AXIS_ACTIONS) if axes else VERBS
+    if value not in legal:
+        raise ValueError(f"{place}: unknown {'action' if axes else 'verb'} {value!r}; legal: {', '.join(legal)}")
     return str(value)
 
 

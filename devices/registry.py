@@ -1,10 +1,12 @@
-"""Devices by the name that `--input` takes."""
+"""Devices by the name that `--input` takes, and what roles they may play."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from devices import gamepad
 from devices.contract import Device, Feedback, Health, Kind, Sample, Status
 from devices.keyboard import Keyboard
 from devices.keymap import KeyMap
@@ -15,6 +17,7 @@ from devices.spacemouse_find import probe
 AVAILABLE = {
     "keyboard": "keys of the window",
     "spacemouse": "3Dconnexion SpaceMouse; spacemouse:SERIAL or spacemouse:PATH when there are several",
+    "gamepad": "game controller; gamepad:NAME or gamepad:2 when there are several",
     "scripted:FILE": "a script of timed moves (.yaml, .json or .csv)",
     "none": "nobody drives",
 }
@@ -53,6 +56,17 @@ class DeviceEntry:
     description: str
 
 
+# name -> (detail after the colon, key map) -> device. A name alone comes with the detail "".
+_MAKERS: dict[str, Callable[[str, KeyMap | None], Device]] = {
+    "keyboard": lambda detail, keymap: Keyboard(keymap),
+    "spacemouse": lambda detail, keymap: SpaceMouse(detail or None, keymap),
+    "gamepad": lambda detail, keymap: gamepad.Gamepad(detail or None, keymap),
+    "scripted": lambda detail, keymap: Scripted(detail),
+    "none": lambda detail, keymap: NoDevice(),
+}
+_WITHOUT_DETAIL = ("keyboard", "none")
+
+
 def open_device(spec: str, keymap: KeyMap | None = None) -> Device:
     """The opened device for an --input value.
 
@@ -60,18 +74,11 @@ def open_device(spec: str, keymap: KeyMap | None = None) -> Device:
     Raises ValueError, listing what is available, for an unknown name; and what `load_script` raises for a bad script.
     """
     name, colon, detail = spec.partition(":")
-    device: Device | None = None
-    if name == "keyboard" and not colon:
-        device = Keyboard(keymap)
-    elif name == "spacemouse" and bool(detail) == bool(colon):
-        device = SpaceMouse(detail or None, keymap)
-    elif name == "scripted" and detail:
-        device = Scripted(detail)
-    elif name == "none" and not colon:
-        device = NoDevice()
-    if device is None:
+    fits = bool(colon) == bool(detail) and not (detail and name in _WITHOUT_DETAIL)
+    if name not in _MAKERS or not fits or (name == "scripted" and not detail):
         listing = "; ".join(f"{key} ({text})" for key, text in AVAILABLE.items())
         raise ValueError(f"unknown input device {spec!r}; available: {listing}")
+    device = _MAKERS[name](detail, keymap)
     device.open()
     return device
 
@@ -79,10 +86,10 @@ def open_device(spec: str, keymap: KeyMap | None = None) -> Device:
 def list_devices() -> list[DeviceEntry]:
     """Every device that could drive now, and for hardware that cannot, what is in the way."""
     entries = [DeviceEntry("keyboard", Status(Health.OK), AVAILABLE["keyboard"])]
-    answers = probe()
-    for handle, status in answers:
-        name = f"spacemouse:{handle}" if len(answers) > 1 else "spacemouse"
-        entries.append(DeviceEntry(name, status, AVAILABLE["spacemouse"]))
+    for kind, answers in (("spacemouse", probe()), ("gamepad", gamepad.probe())):
+        for handle, status in answers:
+            name = f"{kind}:{handle}" if len(answers) > 1 else kind
+            entries.append(DeviceEntry(name, status, AVAILABLE[kind]))
     entries.append(DeviceEntry("scripted:FILE", Status(Health.OK), AVAILABLE["scripted:FILE"]))
     entries.append(DeviceEntry("none", Status(Health.OK), AVAILABLE["none"]))
     return entries

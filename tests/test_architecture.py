@@ -19,13 +19,16 @@ STANDARD = sys.stdlib_module_names | {"__future__"}
 MAY_IMPORT = {
     "engine": {"numpy", "scipy", "warp"},
     "devices": {"numpy", "yaml"},  # yaml: key maps and scripts; drivers in addition, see DRIVERS
-    "scenes": {"engine", "numpy", "scipy", "trimesh", "yaml"},
+    "scenes": {
+        *("engine", "numpy", "scipy", "trimesh", "yaml"),
+        *("yourdfpy", "lxml", "collada", "fast_simplification"),  # robots and their meshes
+    },
     "app": {
         *("engine", "scenes", "devices"),
         *("numpy", "scipy", "warp", "yaml", "h5py", "zstandard", "PIL", "typer", "rich"),
     },
 }
-DRIVERS = {"pyspacemouse", "easyhid"}  # imported inside a function: without the hardware's library the room still loads
+DRIVERS = {"pyspacemouse", "easyhid", "sdl2", "xr"}  # imported inside a function: without the hardware's library the room still loads
 
 # Rows of the engine, lowest first: a module imports its own row and lower ones.
 ROWS = (
