@@ -13,11 +13,13 @@ from engine.tactile.spec import SensorSpec
 from engine.tape.asset import RollAsset
 from engine.tape.placing import core_name
 from scenes.build_gripper import add_gripper
+from scenes.build_robot import add_robot
 from scenes.build_roll import add_roll_of_tape
 from scenes.build_soft import add_pad, add_sheet, add_solid, add_strip
 from scenes.build_stiff import add_body, add_cardboard_box, add_static
 from scenes.config import SceneConfig
 from scenes.errors import SceneError
+from scenes.robot import Robot, RobotEntity
 from scenes.roll import Roll
 from scenes.scene import Scene, Tool, Visual
 from scenes.schema import Body, CardboardBox, Gripper, Sheet, Solid, Static, Strip
@@ -34,6 +36,7 @@ class Draft:
     visuals: dict[str, Visual] = field(default_factory=dict)
     motions: dict = field(default_factory=dict)
     rolls: dict[str, RollAsset] = field(default_factory=dict)
+    robots: dict[str, Robot] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def show(self, mesh: str, entity, contact: ContactMaterial | None = None) -> None:
@@ -44,7 +47,10 @@ class Draft:
 
 
 # Bodies come before the soft things that ride on them.
-_STIFF = {Body: add_body, CardboardBox: add_cardboard_box, Static: add_static, Gripper: add_gripper}
+_STIFF = {
+    Body: add_body, CardboardBox: add_cardboard_box, Static: add_static, Gripper: add_gripper,
+    RobotEntity: add_robot,
+}  # fmt: skip
 _SOFT = {Strip: add_strip, Sheet: add_sheet, Solid: add_solid, PadEntity: add_pad, Roll: add_roll_of_tape}
 
 
@@ -99,6 +105,7 @@ def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -
         hints=list(file.task.hints),
         motions=draft.motions,
         rolls=draft.rolls,
+        robots=draft.robots,
         notes=draft.notes + list(draft.builder.model_warnings),
     )
 

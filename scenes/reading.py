@@ -230,17 +230,19 @@ class OrNone(Spec):
 
 @dataclasses.dataclass(frozen=True)
 class MapOf(Spec):
-    """Names to values. A name is a word of letters, digits, `_` and `-`."""
+    """Names to values. A name is a word of letters, digits, `_`, `-` and the characters of `also`."""
 
     item: Spec
+    also: str = ""
 
     def read(self, tree: Tree, name: str) -> dict[str, Any]:
         if not isinstance(tree.value, dict):
             raise SceneError(f"{name} is {tree.kind}; it must be {self.describe()}", tree.place)
         for key in tree.value:
-            if not key.replace("_", "").replace("-", "").isalnum():
+            if not "".join(c for c in key if c not in "_-" + self.also).isalnum():
                 place = tree.key_place.get(key, tree.place)
-                raise SceneError(f"'{key}' in {name} is not a name: letters, digits, _ and - only", place)
+                legal = ", ".join(["letters", "digits", *self.also, "_"])
+                raise SceneError(f"'{key}' in {name} is not a name: {legal} and - only", place)
         return {key: self.item.read(item, dotted(name, key)) for key, item in tree.value.items()}
 
     def describe(self) -> str:

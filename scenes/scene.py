@@ -12,6 +12,7 @@ from engine.tape.asset import RollAsset
 from engine.types import Model
 from scenes.config import SceneConfig
 from scenes.motion import pose_at
+from scenes.robot import Robot
 from scenes.tables import Motion
 
 
@@ -34,7 +35,9 @@ class Tool:
 
     palm: name of the driven body; home: (4, 4) world from its mesh frame at start; fingers: joints with drives, their
     coordinate grows while closing; open_position, closed_position: their targets [m]; grasp_meshes: meshes that touch
-    what is grasped; grip_force: force limit of one finger's drive [N], None without fingers.
+    what is grasped; grip_force: force limit of one finger's drive [N], None without fingers. robot: name of the robot
+    whose end effector this is (it has no `fingers`: its joints are coordinates of the robot); pivot (3,): point of the
+    palm's mesh frame that rotations leave in place [m].
     """
 
     name: str
@@ -45,12 +48,14 @@ class Tool:
     closed_position: float = 0.0
     grasp_meshes: tuple[str, ...] = ()
     grip_force: float | None = None
+    robot: str | None = None
+    pivot: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 @dataclass
 class Scene:
     """Everything build_scene makes. camera: (eye, target, up) [m]; bookmarks: name -> (eye, target); motions: driven
-    body -> (Motion, (4, 4) start pose); rolls: name of a roll's strip -> its asset;
+    body -> (Motion, (4, 4) start pose); rolls: name of a roll's strip -> its asset; robots: by name;
     notes: guesses and repairs that the user should see."""
 
     name: str
@@ -68,6 +73,7 @@ class Scene:
     hints: list[str]
     motions: dict[str, tuple[Motion, np.ndarray]] = field(default_factory=dict)
     rolls: dict[str, RollAsset] = field(default_factory=dict)
+    robots: dict[str, Robot] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property

@@ -25,6 +25,7 @@ from scenes.reading import (
     Vector,
     setting,
 )
+from scenes.robot import ROBOT
 from scenes.roll import ROLL
 from scenes.sensors import GelPad, PresetTable
 from scenes.tables import (
@@ -183,6 +184,7 @@ ENTITY_TABLES = {
     "box": Table(CardboardBox, title="box"),
     "static": Table(Static, title="static"),
     "gripper": Table(Gripper, title="gripper"),
+    "robot": ROBOT,
     "roll": ROLL,
 }
 
