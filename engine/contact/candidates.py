@@ -16,7 +16,14 @@ from engine.types import CollisionGeometry, Embedding
 FRAME_SAMPLES = 16  # points whose mean is a surface's frame; more would only cost time
 REFITS_PER_REBUILD = 16  # a refitted tree stays correct but slowly loses quality
 SLACK_SHARE = 0.1  # automatic slack over the mean edge length of the finest movable surface
+LARGE_LIST = 32768  # pairs: beyond this, buffers are kept close to what is needed
 CUDA_THREADS = 32768
+
+
+def _first_capacity(elements: int) -> int:
+    """Candidates to reserve for so many vertices and edges. A small scene gets more than it will ever need; of a batch
+    of worlds each gets what a few contacts take, since every slot costs 1.2 kB of contact buffers."""
+    return max(1024, min(12 * elements, max(LARGE_LIST, elements // 2)))
 
 
 class Candidates:
@@ -69,7 +76,7 @@ class Candidates:
         self._refits = 0
         self._allocate_fixed()
         nv, ne = len(self._geometry["vertices"]), len(self._geometry["edges"])
-        self._allocate_list(capacity or max(1024, 12 * (nv + ne)))
+        self._allocate_list(capacity or _first_capacity(nv + ne))
         self.refresh_topology()
 
     # Set-up -----------------------------------------------------------------------------------------------------------
@@ -226,7 +233,8 @@ class Candidates:
             needed = int(self._total.numpy()[0])
             if needed <= self.capacity:
                 break
-            self._allocate_list(max(needed + needed // 2, 2 * self.capacity))
+            spare = needed // 2 if needed < LARGE_LIST else needed // 4
+            self._allocate_list(needed + spare)
         self._world_dirty.zero_()
         self._forced = False
         self.num_candidates = needed
