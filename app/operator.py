@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from app.robots import RobotDriver
 from app.teleop import ToolLimits, ToolTarget, closure_from_fingers, drive_tools, start_teleop
 from devices.contract import Command, Device, Health, Sample, Status
 from devices.mapping import (
@@ -39,6 +40,7 @@ class Operator:
         self._limits: list[ToolLimits] = []
         self._rows: list[int] = []  # row of each tool's palm in Control.body_transform
         self._joints: list[list[int]] = []  # columns of each tool's fingers in Control.joint_target
+        self._robots: list[RobotDriver] = []
         self._injected: list[str] = []
         self.use(device)
         self._apply_profile(profile or {})
@@ -85,17 +87,30 @@ class Operator:
                 )
         self._rows = [driven.index(tool.palm) for tool in self.tools]
         self._joints = [[joints.index(finger) for finger in tool.fingers] for tool in self.tools]
-        self._limits = [getattr(tool, "limits", None) or ToolLimits() for tool in self.tools]
-        self.targets = ()
+        self._limits = [
+            getattr(tool, "limits", None) or ToolLimits(pivot=getattr(tool, "pivot", (0.0, 0.0, 0.0)))
+            for tool in self.tools
+        ]
+        self.targets, self._robots = (), []
         if not self.tools:
             self.teleop = None
             return
         control = engine.control()
+        for name, robot in (getattr(scene, "robots", None) or {}).items():
+            own = {tool.name: tool for tool in robot.tools}
+            tools = enumerate(self.tools)
+            mine = [(i, own[t.name]) for i, t in tools if getattr(t, "robot", None) == name]
+            if mine:
+                self._robots.append(RobotDriver(robot, mine, driven))
+                self._robots[-1].settle(control)
         start = start_teleop(self.tools, [control.body_transform[0, row] for row in self._rows])
         closed = [
             replace(state, closure=closure_from_fingers(tool, control.joint_target[0, columns])) if columns else state
             for state, tool, columns in zip(start.tools, self.tools, self._joints, strict=True)
         ]
+        for robot in self._robots:
+            for number, tool in robot.tools:
+                closed[number] = replace(closed[number], closure=robot.closure(tool))
         self.teleop = replace(start, tools=tuple(closed), active=min(self._active, len(self.tools) - 1))
 
     @property
@@ -151,11 +166,24 @@ class Operator:
             control.body_transform[0, row] = target.transform
             if columns:
                 control.joint_target[0, columns] = target.fingers
+        self._drive_robots(control, dt, engine)
         return control
 
+    def _drive_robots(self, control, dt: float, engine) -> None:
+        """Rows of all links of the robots whose end effectors are tools."""
+        poses = [target.transform for target in self.targets]
+        closures = [tool.closure for tool in self.teleop.tools]
+        for robot in self._robots:
+            held = robot.command(poses, closures, dt, engine)
+            robot.write(control)
+            self.targets = tuple(
+                replace(target, limited=(*target.limited, *held.get(number, ())))
+                for number, target in enumerate(self.targets)
+            )
+
     def read_tools(self, engine) -> dict[str, dict[str, Any]]:
-        """Where the tools are, for `Frame.extra["tools"]`: pose (7,) x y z [m] qx qy qz qw in the world, and the closure
-        that is asked of the fingers, 0 open to 1 closed."""
+        """Where the tools are, for `Frame.extra["tools"]`: pose (7,) x y z [m] qx qy qz qw in the world, and the
+        closure that is asked of the fingers, 0 open to 1 closed."""
         out = {}
         for number, tool in enumerate(self.tools):
             transform = engine.body_transform(tool.palm)

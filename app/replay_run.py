@@ -18,6 +18,7 @@ from app.frame import Frame, Request
 from app.headless import has_display
 from app.progress import TerminalBar
 from app.record import Episode
+from app.recorded_scene import scene_of, versions_of
 from app.replay import InputReplay, StateReplay
 from app.session import Session, choose_compute, load_session, quiet_warp
 from app.settings import Settings, config_dir
@@ -37,37 +38,14 @@ def replay_episode(path: Path, by_inputs: bool, scene: str | None, compute: str 
     """
     quiet_warp()
     with Episode(path) as episode:
-        where, sentence = choose_compute(compute or str(_versions_of(episode).get("compute", "")) or None)
+        where, sentence = choose_compute(compute or str(versions_of(episode).get("compute", "")) or None)
         if by_inputs or not has_display():
             console.print(escape(sentence), soft_wrap=True)
             if not by_inputs:
                 console.print("no display was found: replaying by inputs, without a window")
-            session = load_session(*_scene_of(episode, scene), where, TerminalBar(console, None).loading)
+            session = load_session(*scene_of(episode, scene), where, TerminalBar(console, None).loading)
             return _by_inputs(episode, session, console)
-        return _by_states(episode, _scene_of(episode, scene), where, console)
-
-
-def _versions_of(episode: Episode) -> dict[str, Any]:
-    versions = episode.meta.get("versions")
-    return versions if isinstance(versions, dict) else {}
-
-
-def _scene_of(episode: Episode, scene: str | None) -> tuple[str, list[str]]:
-    """Scene and overrides of the recording; another scene than the recorded one comes as it is.
-
-    Raises ValueError when the recorded one does not ship and no file was named.
-    """
-    from scenes.config import list_scenes
-
-    overrides = [str(text) for text in _versions_of(episode).get("overrides", [])]
-    if scene is not None:
-        return scene, overrides if Path(scene).stem == episode.scene_name else []
-    if episode.scene_name not in {name for name, _, _ in list_scenes()}:
-        raise ValueError(
-            f"{episode.name} was recorded in the scene '{episode.scene_name}', which does not ship: "
-            "name its file with --scene FILE.yaml"
-        )
-    return episode.scene_name, overrides
+        return _by_states(episode, scene_of(episode, scene), where, console)
 
 
 def _by_inputs(episode: Episode, session: Session, console: Console) -> int:
@@ -88,7 +66,7 @@ def _by_inputs(episode: Episode, session: Session, console: Console) -> int:
     try:
         replay = InputReplay(
             episode, session.engine, lambda fields: Control(**fields), partial(_repeat, session.engine),
-            _versions_of(episode),
+            versions_of(episode),
         )  # fmt: skip
         result = replay.run(on_step=on_step)
     finally:

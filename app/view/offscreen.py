@@ -43,6 +43,12 @@ class Offscreen:
         """Writes one PNG of the scene in the colour mode of the settings."""
         from PIL import Image
 
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(self.pixels(frame, info)).save(path)
+        return path
+
+    def pixels(self, frame: Frame, info: dict) -> np.ndarray:
+        """The same picture as an array (h, w, 3) uint8."""
         mode = self._settings.color_mode
         self._structures.update(
             frame,
@@ -52,10 +58,7 @@ class Offscreen:
             info.get("tape"),
             info.get("cut"),
         )
-        pixels = ps.screenshot_to_buffer(transparent_bg=False, include_UI=False)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(pixels[..., :3]).save(path)
-        return path
+        return ps.screenshot_to_buffer(transparent_bg=False, include_UI=False)[..., :3]
 
     def close(self) -> None:
         ps.shutdown()
