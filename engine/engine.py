@@ -69,7 +69,7 @@ class Engine:
             self._control = self._checked(control)
         self._write_joint_targets(self._control.joint_target)
         before = (self.state.x.numpy().copy(), self.state.v.numpy().copy())
-        self._signals = None
+        self._signals, self._contact_read = None, False
         self.newton.on_iteration = on_iteration
         if self._working is not None:
             self._working.gather()
@@ -219,6 +219,23 @@ class Engine:
     def signals(self) -> Signals:
         """Contact forces, drives and joints after the last step."""
         return self._signals or read_signals(self)
+
+    @property
+    def points(self) -> wp.array:
+        """Positions of all points of all worlds on the device [m], vec3d (W * P,). To be read, not to be written."""
+        return self._points()
+
+    def read_contact(self) -> None:
+        """Contact, friction and adhesion at the end of the last step into `newton.system`, on the device; done once a
+        step, whoever asks first."""
+        if not self._contact_read:
+            self.newton.read_contact()
+            self._contact_read = True
+
+    @property
+    def told(self) -> Signals | None:
+        """The last `signals()` when they still hold, None after a step until they are asked for."""
+        return self._signals
 
     # saving ---------------------------------------------------------------------------------------------------------
     def get_state(self) -> dict[str, np.ndarray]:
@@ -416,7 +433,7 @@ class Engine:
         self.report.stage_seconds["front"] = time.perf_counter() - started
 
     def _refresh_points(self) -> None:
-        system = self.newton.system
+        system, self._contact_read = self.newton.system, False
         if self._working is not None:
             self._working.gather()
             self._whole_map.launch_positions(self.state.x, self._whole_points)

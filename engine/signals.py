@@ -14,7 +14,7 @@ def read_signals(engine) -> Signals:
     contact = friction = np.zeros((worlds, points, 3))
     count, gap = np.zeros(worlds, np.int64), np.full(worlds, np.inf)
     if system.has_contact:
-        engine.newton.read_contact()
+        engine.read_contact()
         contact = _point_forces(system.contacts, engine)
         friction = _point_forces(system.friction.blocks, engine)
         active = system.active.numpy()[: int(system.active_count.numpy()[0])]
@@ -79,7 +79,7 @@ def touching_vertices(engine, meshes, world: int) -> dict[str, np.ndarray]:
         raise KeyError(f"no mesh '{unknown[0]}'; available: {', '.join(model.meshes)}")
     if not system.has_contact:
         return {}
-    engine.newton.read_contact()
+    engine.read_contact()
     active = system.active.numpy()[: int(system.active_count.numpy()[0])]
     stencils = whole_ids(engine, system.candidates.points.numpy()[active]) - world * model.points_per_world
 

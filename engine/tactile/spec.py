@@ -30,6 +30,14 @@ class Camera:
     def orthographic(self) -> bool:
         return self.focal_length == 0.0
 
+    def rays(self) -> np.ndarray:
+        """Where the pixels' rays cross the plane z = 0 (orthographic [m]) or z = 1 (pinhole [-]) of the camera frame,
+        row by row, float64 (height * width, 2)."""
+        step = self.pixel_pitch if self.orthographic else 1.0 / self.focal_length
+        x = (np.arange(self.width) - 0.5 * (self.width - 1)) * step
+        y = (np.arange(self.height) - 0.5 * (self.height - 1)) * step
+        return np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+
     def project(self, points: np.ndarray) -> np.ndarray:
         """Columns and rows [pixel], float64 (n, 2), of points (n, 3) in the sensor frame [m]: (0, 0) is the middle of
         the first pixel. NaN behind a pinhole."""
