@@ -12,12 +12,16 @@ from engine.options import Options
 from engine.tactile.spec import SensorSpec
 from engine.tape.asset import RollAsset
 from engine.tape.placing import core_name
+from scenes.build_carton import add_carton
+from scenes.build_dispenser import add_dispenser, add_threaded_roll
 from scenes.build_gripper import add_gripper
 from scenes.build_robot import add_robot
 from scenes.build_roll import add_roll_of_tape
 from scenes.build_soft import add_pad, add_sheet, add_solid, add_strip
 from scenes.build_stiff import add_body, add_cardboard_box, add_static
+from scenes.carton import Carton
 from scenes.config import SceneConfig
+from scenes.dispenser import Dispenser
 from scenes.errors import SceneError
 from scenes.robot import Robot, RobotEntity
 from scenes.roll import Roll
@@ -37,6 +41,8 @@ class Draft:
     motions: dict = field(default_factory=dict)
     rolls: dict[str, RollAsset] = field(default_factory=dict)
     robots: dict[str, Robot] = field(default_factory=dict)
+    edges: dict = field(default_factory=dict)  # dispenser -> its blade's edge, (2, 3) in its frame [m]
+    threaded: dict = field(default_factory=dict)  # dispenser -> (its roll, pose of the roll in the world)
     notes: list[str] = field(default_factory=list)
 
     def show(self, mesh: str, entity, contact: ContactMaterial | None = None) -> None:
@@ -48,10 +54,14 @@ class Draft:
 
 # Bodies come before the soft things that ride on them.
 _STIFF = {
-    Body: add_body, CardboardBox: add_cardboard_box, Static: add_static, Gripper: add_gripper,
+    Body: add_body, CardboardBox: add_cardboard_box, Carton: add_carton, Static: add_static, Gripper: add_gripper,
     RobotEntity: add_robot,
+    Dispenser: add_dispenser,
 }  # fmt: skip
-_SOFT = {Strip: add_strip, Sheet: add_sheet, Solid: add_solid, PadEntity: add_pad, Roll: add_roll_of_tape}
+_SOFT = {
+    Strip: add_strip, Sheet: add_sheet, Solid: add_solid, PadEntity: add_pad, Roll: add_roll_of_tape,
+    Dispenser: add_threaded_roll,
+}  # fmt: skip
 
 
 def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -> Scene:
@@ -69,7 +79,7 @@ def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -
     for name, joint in file.joints.items():
         _at(
             joint.place, draft.builder.add_joint, name, joint.kind, joint.parent, joint.child, joint.anchor, joint.axis,
-            joint.lower, joint.upper, joint.drive,
+            joint.lower, joint.upper, joint.drive, spring=joint.spring, friction=joint.friction,
         )  # fmt: skip
     for sticking in file.adhesion:
         partners = "all" if sticking.partners == ("all",) else sticking.partners
@@ -106,6 +116,7 @@ def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -
         motions=draft.motions,
         rolls=draft.rolls,
         robots=draft.robots,
+        edges=draft.edges,
         notes=draft.notes + list(draft.builder.model_warnings),
     )
 

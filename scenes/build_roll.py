@@ -28,12 +28,14 @@ CARRIER_STIFFNESS = 1e8  # of the cluster's orthogonality energy [Pa]
 COVER_TURNS = 1.3  # outer turns of the cluster that stay in contact
 
 
-def add_roll_of_tape(draft, name: str, roll: Roll) -> None:
+def add_roll_of_tape(draft, name: str, roll: Roll, pose: np.ndarray | None = None) -> None:
     """The strip NAME, the core NAME_core, with R models the cluster NAME on the carrier NAME_cluster, with a bearing
-    the joint NAME_axle. The core is tied to the tape by the adhesive alone."""
+    the joint NAME_axle. The core is tied to the tape by the adhesive alone. pose (4, 4), world from roll: in place of
+    the entity's own."""
     asset = roll_asset(name, roll)
     spec = asset.spec
-    pose = rigid_transform(roll.position, roll.rotation)
+    if pose is None:
+        pose = rigid_transform(roll.position, roll.rotation)
     if roll.origin == "tip":
         pose[:3, 3] -= pose[:3, :3] @ tip_of(asset)
     adhesive, on_core = _adhesives(name, roll)
@@ -43,7 +45,9 @@ def add_roll_of_tape(draft, name: str, roll: Roll) -> None:
     attach_regions(draft, name, roll, asset.rest_vertices)
     hub = pose @ asset.hub_transform
     if roll.axle == "bearing":
-        draft.builder.add_joint(f"{name}_axle", "revolute", roll.axle_body, core, hub[:3, 3], hub[:3, 1])
+        draft.builder.add_joint(
+            f"{name}_axle", "revolute", roll.axle_body, core, hub[:3, 3], hub[:3, 1], friction=roll.axle_friction
+        )
     if roll.model.endswith("-R"):
         volume = asset.num_wound_rows * spec.cell * spec.width * spec.material.thickness
         draft.builder.add_carrier(f"{name}_cluster", hub[:3, 3], CARRIER_STIFFNESS * volume)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.tape.placing import core_name
+from scenes.dispenser import Dispenser
 from scenes.errors import Place, SceneError, did_you_mean, legal_list
+from scenes.names import body_names, mesh_names, sheet_names
 from scenes.overrides import apply_override
 from scenes.reading import ROOT, plain
 from scenes.roll import Roll
-from scenes.schema import SCENE, Body, CardboardBox, Gripper, Motion, Pad, SceneFile, Sheet, Solid, Static, Strip
+from scenes.schema import SCENE, Body, Motion, Pad, SceneFile, Sheet, Solid, Static, Strip
 from scenes.yaml_tree import Tree, read_tree
 
 _SECTIONS = tuple(SCENE.fields())
@@ -67,23 +68,6 @@ def list_scenes() -> list[tuple[str, Path, str]]:
         except SceneError as error:
             found.append((path.stem, path, f"cannot be loaded: {error}"))
     return found
-
-
-def body_names(file: SceneFile) -> tuple[str, ...]:
-    names = []
-    for name, entity in file.entities.items():
-        if isinstance(entity, Body | CardboardBox):
-            names.append(name)
-        elif isinstance(entity, Gripper):
-            names += [f"{name}.palm", f"{name}.left", f"{name}.right"]
-        elif isinstance(entity, Roll):
-            names.append(core_name(name))
-    return tuple(names)
-
-
-def mesh_names(file: SceneFile) -> tuple[str, ...]:
-    bodies = body_names(file)
-    return bodies + tuple(n for n, e in file.entities.items() if n not in bodies and not isinstance(e, Gripper))
 
 
 def _find(path: str | Path) -> Path:
@@ -148,13 +132,14 @@ def _check_references(file: SceneFile) -> None:
 def _check_blade(file: SceneFile, bodies: tuple[str, ...]) -> None:
     blade = file.blade
     holders = bodies + tuple(n for n, e in file.entities.items() if isinstance(e, Static))
-    sheets = tuple(n for n, e in file.entities.items() if isinstance(e, Strip | Sheet | Roll))
     _known(blade.mesh, holders, "blade.mesh", "body or static", blade.at("mesh"))
     for target in blade.targets:
-        _known(target, sheets, "blade.targets", "strip, sheet or roll", blade.at("targets"))
+        _known(target, sheet_names(file), "blade.targets", "strip, sheet or roll", blade.at("targets"))
     if not blade.targets:
         raise SceneError("blade.targets is empty; name what it may cut", blade.at("targets"))
-    if blade.edge[0] == blade.edge[1]:
+    if blade.edge is None and not isinstance(file.entities.get(blade.mesh), Dispenser):
+        raise SceneError("blade.edge is missing; only a dispenser brings its own", blade.at("mesh"))
+    if blade.edge is not None and blade.edge[0] == blade.edge[1]:
         raise SceneError("blade.edge has no length; give two different places", blade.at("edge"))
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.materials import ContactMaterial, ShellMaterial
+from engine.materials import ContactMaterial, JointFriction, ShellMaterial
 from engine.tape.presets import PRESETS
 from scenes.adhesion import BOND, COHESION
+from scenes.joints import JOINT_FRICTION
 from scenes.placed import ATTACH, Placed
 from scenes.reading import Choice, FileName, Flag, Integer, OrNone, Quantity, Table, Vector, setting
 from scenes.tables import NAME, POSITIVE_LENGTH, SHELL_MATERIAL, Look, contact, look_setting
@@ -51,6 +52,7 @@ class Roll(Placed):
     )
     axle: str = setting(Choice(("free", "bearing")), "free, or turning about its axis on a bearing", "free")
     axle_body: str | None = setting(OrNone(NAME), "body that carries the bearing; none: the world", None)
+    axle_friction: JointFriction | None = setting(OrNone(JOINT_FRICTION), "of the bearing", None)
     model: str = setting(
         Choice(MODELS),
         "layers held by `adhesive` (Coh) or `bond` (Bond); the wound part is one cluster (R) or a full shell (F)",

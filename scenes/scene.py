@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -55,7 +55,8 @@ class Tool:
 @dataclass
 class Scene:
     """Everything build_scene makes. camera: (eye, target, up) [m]; bookmarks: name -> (eye, target); motions: driven
-    body -> (Motion, (4, 4) start pose); rolls: name of a roll's strip -> its asset; robots: by name;
+    body -> (Motion, (4, 4) start pose); rolls: name of a roll's strip -> its asset; robots: by name; edges:
+    dispenser -> ends of its blade's edge, (2, 3) in its frame [m];
     notes: guesses and repairs that the user should see."""
 
     name: str
@@ -74,12 +75,16 @@ class Scene:
     motions: dict[str, tuple[Motion, np.ndarray]] = field(default_factory=dict)
     rolls: dict[str, RollAsset] = field(default_factory=dict)
     robots: dict[str, Robot] = field(default_factory=dict)
+    edges: dict[str, np.ndarray] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
     def blade(self):
-        """scenes.schema.Blade of the scene, or None."""
-        return self.config.file.blade
+        """scenes.schema.Blade of the scene, its edge filled in, or None."""
+        blade = self.config.file.blade
+        if blade is None or blade.edge is not None:
+            return blade
+        return replace(blade, edge=self.edges[blade.mesh])
 
     @property
     def script(self):

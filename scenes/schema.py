@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
+from engine.materials import ContactMaterial, JointDrive, JointFriction, JointSpring, ShellMaterial, SolidMaterial
 from engine.options import Options
 from scenes.adhesion import STICKING
+from scenes.carton import CARTON
+from scenes.dispenser import DISPENSER
+from scenes.joints import JOINT_FRICTION, JOINT_SPRING
 from scenes.placed import ATTACH, REGION, Placed
 from scenes.reading import (
     Choice,
@@ -186,6 +189,8 @@ ENTITY_TABLES = {
     "gripper": Table(Gripper, title="gripper"),
     "robot": ROBOT,
     "roll": ROLL,
+    "carton": CARTON,
+    "dispenser": DISPENSER,
 }
 
 
@@ -201,6 +206,8 @@ class Joint(Record):
     lower: float | None = setting(OrNone(Quantity("joint position")), "limit", None)
     upper: float | None = setting(OrNone(Quantity("joint position")), "limit", None)
     drive: JointDrive | None = setting(OrNone(DRIVE), "pulls the coordinate to its target", None)
+    spring: JointSpring | None = setting(OrNone(JOINT_SPRING), "in place of a drive; gives way, like a crease", None)
+    friction: JointFriction | None = setting(OrNone(JOINT_FRICTION), "along the coordinate", None)
 
 
 @dataclass(frozen=True)
@@ -226,7 +233,9 @@ class Blade(Record):
     """A straight cutting edge on a body or static: pressed on a sheet hard enough, it cuts."""
 
     mesh: str = setting(NAME, "body or static that carries the edge")
-    edge: tuple = setting(Vector(POINT, 2), "its two ends, in the frame of the mesh")
+    edge: tuple | None = setting(
+        OrNone(Vector(POINT, 2)), "its two ends, in the frame of the mesh; none: the dispenser's own", None
+    )
     targets: tuple = setting(ListOf(NAME), "strips, sheets and rolls that it may cut")
     threshold: float = setting(Quantity("pressure", above=0.0), "pressure at which it cuts", 1e3)
     steps: int = setting(Integer(1, 1000), "steps in a row for which the pressure must be reached", 2)
