@@ -25,6 +25,7 @@ from app.record.state_hash import state_hash
 _SMALL = 64  # numbers a frame: more is an image or a field of points, not a vector for a policy
 _OBSERVED = ("signals/", "tactile/", "extra/")
 _IMAGES = ("rgb", "image", "depth")
+_CONSTANTS = ("pixel_pitch",)
 _CLOCK_SLACK = 1e-6  # [s]
 
 
@@ -130,7 +131,7 @@ class Demonstration:
         found: dict[str, tuple[np.ndarray, list[str]]] = {}
         left_out = []
         for path in self.episode.columns():
-            if not path.startswith(_OBSERVED) or path.split("/")[-1] in _IMAGES:
+            if not path.startswith(_OBSERVED) or path.split("/")[-1] in (*_IMAGES, *_CONSTANTS):
                 continue
             value = self.episode.rows(path, 0, 1)
             if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf" or not 0 < value.size <= _SMALL:
@@ -163,18 +164,25 @@ class Demonstration:
                 return {name: (rows, [f"{body}.{axis}" for body in driven for axis in "xyz"])}
         return {name: (rows, [name] if width == 1 else list("xyz") if width == 3 else [str(i) for i in range(width)])}
 
+    @property
+    def state_parts(self) -> list[str]:
+        """Names of the observations that make up `robot_state`, in order."""
+        poses = [f"{tool}_{part}" for tool in self._tools for part in ("pos", "quat")]
+        return [name for name in (*poses, "joint_position") if name in self.observations]
+
+    @property
+    def _tools(self) -> list[str]:
+        ends = [path.split("/") for path in self.episode.columns() if path.startswith("extra/tools/")]
+        return [parts[2] for parts in ends if parts[-1] == "pose"]
+
     @cached_property
     def robot_state(self) -> tuple[np.ndarray, list[str]]:
         """(n, S) and S names: measured poses of tools, then measured joints."""
         parts, names = [], []
-        for name, (rows, of) in self.observations.items():
-            if name.endswith(("_pos", "_quat")) and f"{name.rsplit('_', 1)[0]}_pos" in self.observations:
-                parts.append(rows)
-                names += [f"{name.rsplit('_', 1)[0]}.{axis}" for axis in of]
-        if "joint_position" in self.observations:
-            rows, of = self.observations["joint_position"]
+        for name in self.state_parts:
+            rows, of = self.observations[name]
             parts.append(rows)
-            names += of
+            names += of if name == "joint_position" else [f"{name.rsplit('_', 1)[0]}.{axis}" for axis in of]
         if not parts:
             raise ExportError(
                 f"{self.name} holds no measured poses of tools (recorded by an older version, or a scene without tools)"

@@ -107,6 +107,8 @@ def _columns(
     columns["observation.state"] = state[:-1].astype(np.float32)
     features["observation.state"] = _feature("float32", state_names)
     for name, (rows, of) in demo.observations.items():
+        if name in demo.state_parts:
+            continue
         key = f"observation.{name}"
         columns[key] = rows[:-1].astype(np.float32)
         features[key] = _feature("float32", of)

@@ -32,6 +32,7 @@ class ExportOptions:
     images: bool = True  # images of pads
     view: bool = False  # a video of the scene, drawn again from the states
     size: tuple[int, int] = (640, 480)  # [pixel] of that view
+    quality: str = "medium"  # of that view; "high" costs thirty times as much without a graphics card
     fps: float = 30.0  # [1/s] of an MP4, in simulated time
     valid: float = 0.1  # share of demonstrations put aside for validation
     overwrite: bool = False  # replace what is there
@@ -45,6 +46,8 @@ class ExportOptions:
             raise ValueError(f"every {self.every!r}; legal: 1 to 1000")
         if not 0.0 <= self.valid < 1.0:
             raise ValueError(f"valid {self.valid!r}; legal: 0 up to, not including, 1")
+        if self.quality not in ("low", "medium", "high"):
+            raise ValueError(f"quality {self.quality!r}; legal: low, medium, high")
         if not 0.1 <= self.fps <= 240.0:
             raise ValueError(f"fps {self.fps!r}; legal: 0.1 to 240")
         if not all(16 <= side <= 4096 and side % 2 == 0 for side in self.size):

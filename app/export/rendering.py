@@ -24,7 +24,7 @@ class View:
         try:
             from app.view.offscreen import Offscreen
 
-            self._offscreen = Offscreen(options.size)
+            self._offscreen = Offscreen(options.size, quality=options.quality)
         except Exception as error:  # noqa: BLE001 - no library, no EGL: all mean no pictures
             text = str(error).strip() or type(error).__name__
             raise ExportError(f"pictures need OpenGL with EGL (Debian: libegl1 libgl1-mesa-dri): {text}") from None

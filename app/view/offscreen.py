@@ -21,10 +21,12 @@ class Offscreen:
         RuntimeError: there is no EGL; the message says what Polyscope said.
     """
 
-    def __init__(self, size: tuple[int, int] = (1280, 720), settings: Settings | None = None):
+    def __init__(
+        self, size: tuple[int, int] = (1280, 720), settings: Settings | None = None, quality: str = "high"
+    ):
         self._settings = settings or Settings()
         set_up(True, size)
-        self._quality = Quality("high")
+        self._quality = Quality(quality)
         self._quality.apply()
         self._structures = Structures()
 

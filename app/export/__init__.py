@@ -1,0 +1,7 @@
+"""Episodes for training and looking: robomimic HDF5, LeRobot, MCAP, MP4, CSV. See docs/exports.md."""
+
+from app.export.demonstrations import Demonstration, demonstrations
+from app.export.options import FORMATS, ExportError, ExportOptions
+from app.export.run import Exported, export
+
+__all__ = ["FORMATS", "Demonstration", "ExportError", "ExportOptions", "Exported", "demonstrations", "export"]
