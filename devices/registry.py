@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from devices import gamepad, network
+from devices import gamepad, hands, network, xr
 from devices.contract import Device, Feedback, Health, Kind, Sample, Status
 from devices.keyboard import Keyboard
 from devices.keymap import KeyMap
@@ -18,6 +18,9 @@ AVAILABLE = {
     "keyboard": "keys of the window",
     "spacemouse": "3Dconnexion SpaceMouse; spacemouse:SERIAL or spacemouse:PATH when there are several",
     "gamepad": "game controller; gamepad:NAME or gamepad:2 when there are several",
+    "xr": "VR controller through OpenXR, the right one; xr:left",
+    "xr-hand": "tracked hand through OpenXR, the right one; xr-hand:left",
+    "hands": "hand seen by a camera, the right one; hands:left",
     "network": "a tracker of your own that sends JSON lines; network:PORT, network:udp:PORT or network:HOST:PORT",
     "scripted:FILE": "a script of timed moves (.yaml, .json or .csv)",
     "none": "nobody drives",
@@ -62,6 +65,9 @@ _MAKERS: dict[str, Callable[[str, KeyMap | None], Device]] = {
     "keyboard": lambda detail, keymap: Keyboard(keymap),
     "spacemouse": lambda detail, keymap: SpaceMouse(detail or None, keymap),
     "gamepad": lambda detail, keymap: gamepad.Gamepad(detail or None, keymap),
+    "xr": lambda detail, keymap: xr.XrController(detail or "right", keymap),
+    "xr-hand": lambda detail, keymap: xr.XrHand(detail or "right"),
+    "hands": lambda detail, keymap: hands.CameraHand(detail or "right"),
     "network": lambda detail, keymap: network.NetworkDevice(detail),
     "scripted": lambda detail, keymap: Scripted(detail),
     "none": lambda detail, keymap: NoDevice(),
@@ -92,6 +98,9 @@ def list_devices() -> list[DeviceEntry]:
         for handle, status in answers:
             name = f"{kind}:{handle}" if len(answers) > 1 else kind
             entries.append(DeviceEntry(name, status, AVAILABLE[kind]))
+    xr_status = xr.probe()
+    entries += [DeviceEntry(kind, xr_status, AVAILABLE[kind]) for kind in ("xr", "xr-hand")]
+    entries.append(DeviceEntry("hands", hands.probe(), AVAILABLE["hands"]))
     entries.append(DeviceEntry("network", network.probe(), AVAILABLE["network"]))
     entries.append(DeviceEntry("scripted:FILE", Status(Health.OK), AVAILABLE["scripted:FILE"]))
     entries.append(DeviceEntry("none", Status(Health.OK), AVAILABLE["none"]))

@@ -28,7 +28,7 @@ MAY_IMPORT = {
         *("numpy", "scipy", "warp", "yaml", "h5py", "zstandard", "PIL", "typer", "rich"),
     },
 }
-DRIVERS = {"pyspacemouse", "easyhid", "sdl2", "xr"}  # imported inside a function: without the hardware's library the room still loads
+DRIVERS = {"pyspacemouse", "easyhid", "sdl2", "xr", "cv2", "mediapipe"}  # in a function: the room loads without them
 
 # Rows of the engine, lowest first: a module imports its own row and lower ones.
 ROWS = (
