@@ -74,6 +74,7 @@ class Engine:
         if self._working is not None:
             self._working.gather()
         self.report = self.newton.step(self._control)
+        self._contact_known = True
         self._yielding.read(self.newton.model)
         if self._working is not None:
             self._working.scatter()
@@ -238,6 +239,12 @@ class Engine:
         return self._signals
 
     # saving ---------------------------------------------------------------------------------------------------------
+    @property
+    def contact_known(self) -> bool:
+        """Whether the stepper's contact belongs to the present state: not after a reset, an edit or a loaded state,
+        until the next step."""
+        return self._contact_known
+
     def get_state(self) -> dict[str, np.ndarray]:
         """All that a restart needs, host copies."""
         s = self.state
@@ -433,7 +440,7 @@ class Engine:
         self.report.stage_seconds["front"] = time.perf_counter() - started
 
     def _refresh_points(self) -> None:
-        system, self._contact_read = self.newton.system, False
+        system, self._contact_read, self._contact_known = self.newton.system, False, False
         if self._working is not None:
             self._working.gather()
             self._whole_map.launch_positions(self.state.x, self._whole_points)

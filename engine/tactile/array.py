@@ -208,14 +208,15 @@ class TactileArray:
 
     def _read_forces(self) -> None:
         """Contact of the last step. A stepper that was made anew after it (the front of a roll moved) has not seen it;
-        the engine's own read-out has, contact and friction alone."""
+        the engine's own read-out has, contact and friction alone. In a state that was set, forces are not known: 0."""
         engine = self.engine
-        told = engine.newton.stages.steps == 0 and engine.told is not None
-        if told != self._told_forces:
-            self._told_forces, self._graph = told, None
-        if told:
-            force = engine.told.contact_force + engine.told.friction_force
-            self._force.assign(force[:, self.layout.gel_points])
+        if engine.contact_known == self._told_forces:
+            self._told_forces, self._graph = not engine.contact_known, None
+        if self._told_forces:
+            self._force.zero_()
+            if engine.told is not None:
+                force = engine.told.contact_force + engine.told.friction_force
+                self._force.assign(force[:, self.layout.gel_points])
         elif engine.newton.system.has_contact:
             engine.read_contact()
 

@@ -56,7 +56,7 @@ def make_layout(engine, sensors) -> Layout:
         return whole.astype(dtype)
 
     def owner(key):
-        return np.repeat(np.arange(len(parts)), np.diff(starts[key])).astype(np.int32)
+        return np.repeat(np.arange(len(parts)), np.diff(starts[key]).astype(int)).astype(np.int32)
 
     triangles = joined("triangle", np.int32, "vertex", (3,))
     around = vertex_triangles(triangles, int(starts["vertex"][-1]))
