@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
+from app.episodes_cli import episodes
 from app.tape_cli import tape
 
 DEFAULT_SCENE = "strip_on_box"
@@ -184,86 +185,7 @@ def devices() -> None:
     console.print(table)
 
 
-class DefaultIsList(TyperGroup):
-    """`tacktile episodes` and `tacktile episodes DIR` mean `tacktile episodes list ...`."""
-
-    def parse_args(self, ctx, args):
-        if not args or (args[0] not in self.commands and args[0] not in ("--help", "-h")):
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
-
-
-episodes = typer.Typer(cls=DefaultIsList, help="List, replay and recover recorded episodes.")
 app.add_typer(episodes, name="episodes")
-
-
-@episodes.command("list")
-def list_all(
-    folder: Annotated[Path | None, typer.Argument(help="Folder of episodes. Default: all in your data folder.")] = None,
-) -> None:
-    """List episodes (the default)."""
-    from app.record import list_episodes
-    from app.settings import data_dir
-
-    if folder is not None and not folder.is_dir():
-        raise refuse(f"{folder} is not a folder")
-    place = folder or data_dir()
-    folders = sorted({path.parent for path in place.rglob("episode_*") if path.is_file()}) if place.is_dir() else []
-    table = Table("episode", "scene", "seconds", "frames", "label", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for one in folders:
-        for info in list_episodes(one):
-            name = str(info.path.relative_to(place))
-            cells = (name, info.scene_name, f"{info.duration:.1f}", str(info.num_frames), info.label or "-")
-            table.add_row(*map(escape, cells))
-            if info.problem:
-                table.add_row(escape(f"  {info.problem}"))
-    if table.row_count:
-        console.print(table)
-    else:
-        console.print(f"no episodes under {escape(str(place))}", soft_wrap=True)
-
-
-@episodes.command()
-def replay(
-    episode: Annotated[Path, typer.Argument(help="An episode_NNNN.h5.")],
-    inputs: Annotated[
-        bool, typer.Option("--inputs", help="Step the engine again with the recorded inputs and say where it differs.")
-    ] = False,
-    scene: Annotated[
-        str | None, typer.Option("--scene", metavar="SCENE", help="Default: the scene named in the episode.")
-    ] = None,
-    compute: Annotated[
-        str | None, typer.Option("--compute", "-c", metavar="WHERE", help="Default: that of the recording.")
-    ] = None,
-) -> None:
-    """Show an episode again in the window; `--inputs` repeats it step by step and compares to the bit."""
-    from app.record import EpisodeError
-    from app.replay import ReplayError
-    from app.replay_run import replay_episode
-
-    try:
-        code = replay_episode(episode, inputs, scene, compute, console)
-    except (ValueError, FileNotFoundError, EpisodeError, ReplayError) as error:
-        raise refuse(str(error)) from None
-    raise typer.Exit(code)
-
-
-@episodes.command()
-def recover(
-    folder: Annotated[Path, typer.Argument(help="Folder of episodes.")],
-) -> None:
-    """Save what a killed run left unsaved; a start in the window does this by itself."""
-    from app.record import recover as recover_folder
-
-    if not folder.is_dir():
-        raise refuse(f"{folder} is not a folder")
-    found = recover_folder(folder)
-    for one in found:
-        console.print(escape(one.text), soft_wrap=True)
-    if not found:
-        console.print("nothing was left unsaved")
-
-
 app.add_typer(tape, name="tape")
 
 

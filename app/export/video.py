@@ -93,8 +93,6 @@ def as_rgb(image: np.ndarray, scale: float) -> np.ndarray:
     return np.repeat(np.rint(255.0 * np.clip(field / scale, 0.0, 1.0)).astype(np.uint8)[..., None], 3, axis=2)
 
 
-
-
 def _even(image: np.ndarray) -> np.ndarray:
     h, w = image.shape[:2]
     return np.pad(image, ((0, h % 2), (0, w % 2), (0, 0)), mode="edge") if h % 2 or w % 2 else image

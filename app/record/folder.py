@@ -117,12 +117,16 @@ def sync_folder(folder: Path) -> None:
 def relabel(episode: Path, label: str | None, instruction: str | None = None) -> Path:
     """Store a label (success, failure, discard or None) and return where the episode lies now.
 
-    "discard" moves it into the trash beside it; any other label moves it back from there. The meta file is the truth
-    about the label; the copy inside the HDF5 file says what was known when it was sealed.
+    "discard" moves it into the trash beside it and remembers the label before; any other label moves it back from
+    there. The meta file is the truth about the label; the copy inside the HDF5 file says what was known when sealed.
     """
     if label is not None and label not in LABELS:
         raise ValueError(f"label {label!r} is not one of {', '.join(LABELS)} or None")
     meta = read_meta(episode) or {}
+    if label == "discard" and meta.get("label") != "discard":
+        meta["label_before"] = meta.get("label")
+    elif label != "discard":
+        meta.pop("label_before", None)
     meta["label"] = label
     if instruction is not None:
         meta["instruction"] = instruction

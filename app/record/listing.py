@@ -24,6 +24,14 @@ class EpisodeInfo:
     created: str  # ISO 8601, UTC
     recovered: bool
     problem: str  # "" or why it cannot be opened
+    findings: tuple[tuple[str, str], ...] = ()  # (severity, text) as seen when it was saved
+    trim: tuple[int, int] | None = None  # frames that exports keep
+
+    @property
+    def worst(self) -> str:
+        """Severity of the worst finding, "" when there is none."""
+        found = {severity for severity, _ in self.findings}
+        return next((severity for severity in ("error", "warning", "note") if severity in found), "")
 
 
 def list_episodes(folder: str | Path, trash: bool = False) -> list[EpisodeInfo]:
@@ -62,8 +70,20 @@ def _info(path: Path) -> EpisodeInfo:
         created=_typed(meta.get("created"), str, ""),
         recovered=bool(meta.get("recovered")),
         problem=problem,
+        findings=tuple(_pairs(meta.get("findings"))),
+        trim=_trim(meta.get("trim")),
     )
 
 
 def _typed(value: Any, kind, default: Any) -> Any:
     return value if isinstance(value, kind) else default
+
+
+def _pairs(value: Any) -> list[tuple[str, str]]:
+    pairs = value if isinstance(value, list) else []
+    return [(str(pair[0]), str(pair[1])) for pair in pairs if isinstance(pair, list) and len(pair) == 2]
+
+
+def _trim(value: Any) -> tuple[int, int] | None:
+    whole = isinstance(value, list) and len(value) == 2 and all(isinstance(row, int) for row in value)
+    return (value[0], value[1]) if whole else None

@@ -25,6 +25,8 @@ from app.record.packing import PackingError, plain
 from app.record.recording import GetState, RecorderSettings, Recording
 from app.record.records import FORMAT_VERSION, LABELS
 from app.record.seal import Sealed, seal_log
+from app.record.sets import look_over
+from app.record.validate import Finding
 
 
 class RecorderState(str, Enum):
@@ -366,8 +368,9 @@ class Recorder:
             if self._disk_free(fresh=True) < until:
                 raise OSError(errno.ENOSPC, "no space left")
             sealed = seal_log(recording.log.path, until, progress=progress)
+            findings = look_over(sealed.path) if sealed.path is not None else []
             with self._lock:
-                self._finish(recording, sealed)
+                self._finish(recording, sealed, findings)
         except Aborted:
             recording.failed = True
         except Exception as error:  # whatever it is, the log is whole and the operator must hear of it
@@ -380,7 +383,7 @@ class Recorder:
                 )
                 self._say(self._problem)
 
-    def _finish(self, recording: Recording, sealed: Sealed) -> None:
+    def _finish(self, recording: Recording, sealed: Sealed, findings: list[Finding]) -> None:
         if sealed.path is None:
             self._say(f"{recording.name}: nothing was recorded")
         else:
@@ -391,5 +394,8 @@ class Recorder:
             ):  # labelled while it was sealed
                 recording.path = files.relabel(sealed.path, recording.label, recording.instruction)
             self._say(f"{recording.name} saved: {sealed.num_frames} frames")
+            for finding in findings:
+                if finding.severity != "note":
+                    self._say(f"{recording.name}: {finding.severity}: {finding.text}")
         recording.log.close()
         recording.log.path.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from app.record import folder as files
 from app.record.episode import Episode, EpisodeError
 from app.record.framed_log import FramedLogReader, LogError, claim_log, is_disk_full
 from app.record.seal import seal_log
+from app.record.sets import look_over
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ def _recover_one(log: Path, name: str, progress) -> Recovered:
         return Recovered(
             name, None, 0, sealed.tail.lost_bytes, f"{name}: {sealed.tail.reason}; kept as {name}.log.damaged"
         )
+    look_over(sealed.path)
     text = f"{name} recovered: {sealed.num_frames} frames, {sealed.meta['duration']:.1f} s"
     if damaged:
         text += f"; {sealed.tail.lost_bytes} bytes behind them are damaged and kept as {name}.log.damaged"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from app.record.episode import Episode
 
 IDLE_SECONDS = 2.0  # [s] without a command at either end that are worth a word
+_SLICE_BYTES = 32 * 1024 * 1024
 FROZEN_SECONDS = 1.0  # [s] of simulated time without a new reading while driving
 
 
@@ -41,8 +43,8 @@ def _lengths(episode: Episode) -> list[Finding]:
     if count == 0:
         found.append(Finding("error", "no frames"))
     for path in episode.columns():
-        rows = len(episode.rows(path, 0, count))
         size = episode.column_length(path)
+        rows = sum(len(part) for part in _slices(episode, path)) if size == count else size  # all of it reads
         if rows != count or size != count:
             found.append(Finding("error", f"column {path} has {size} rows, the episode {count} frames"))
     for name, size in (("points/code", episode.num_position_rows), ("state/hash", len(episode.hashes()))):
@@ -87,14 +89,28 @@ def _numbers(episode: Episode) -> list[Finding]:
     for path in episode.columns():
         if not path.startswith(("control/", "command/twist", "sample/twist", "signals/")):
             continue
-        values = episode.rows(path, 0, episode.num_frames)
-        arrays = [values] if isinstance(values, np.ndarray) else [v for v in values if isinstance(v, np.ndarray)]
-        if path.endswith("min_distance"):
-            arrays = [a[~np.isinf(a)] for a in arrays]  # infinite when nothing is near
-        bad = sum(int(np.sum(~np.isfinite(a))) for a in arrays if a.dtype.kind == "f")
+        bad = sum(_not_finite(part, path.endswith("min_distance")) for part in _slices(episode, path))
         if bad:
             found.append(Finding("error" if path.startswith("control/") else "warning", f"{path}: {bad} not finite"))
     return found
+
+
+def _not_finite(values: np.ndarray | list, may_be_infinite: bool) -> int:
+    """may_be_infinite: a smallest gap is when nothing is near."""
+    arrays = [values] if isinstance(values, np.ndarray) else [v for v in values if isinstance(v, np.ndarray)]
+    wrong = np.isnan if may_be_infinite else (lambda a: ~np.isfinite(a))
+    return sum(int(np.sum(wrong(a))) for a in arrays if a.dtype.kind == "f")
+
+
+def _slices(episode: Episode, path: str) -> Iterator[np.ndarray | list]:
+    """A column, a piece at a time: forces on all points of a long recording do not fit into memory."""
+    count, start, step = episode.num_frames, 0, 1
+    while start < count:
+        part = episode.rows(path, start, min(start + step, count))
+        yield part
+        start += step
+        size = getattr(part, "nbytes", 0) or sum(getattr(v, "nbytes", 64) for v in part)
+        step = max(1, min(count, _SLICE_BYTES * len(part) // max(size, 1)))
 
 
 def _positions(episode: Episode) -> list[Finding]:
@@ -111,19 +127,11 @@ def _input(episode: Episode) -> list[Finding]:
     found = []
     dt = np.asarray(episode["time/dt"], dtype=np.float64)
     if "command/twist" in episode:
-        moving = np.abs(np.nan_to_num(episode["command/twist"])).max(axis=1) > 0
-        for path in ("command/gripper_rate", "command/pose_delta"):
-            if path in episode:
-                value = np.nan_to_num(np.asarray(episode[path], dtype=np.float64)).reshape(len(dt), -1)
-                moving |= np.any(np.abs(np.diff(value, axis=0, prepend=value[:1])) > 0, axis=1)
-                if path.endswith("rate"):
-                    moving |= np.abs(value).max(axis=1) > 0
-        active = np.flatnonzero(moving)
-        if not len(active):
+        moving = _moving(episode)
+        if not moving.any():
             found.append(Finding("warning", "no command in the whole episode"))
         else:
-            before, after = dt[: active[0]].sum(), dt[active[-1] + 1 :].sum()
-            for seconds, where in ((before, "start"), (after, "end")):
+            for seconds, where in zip(idle_ends(episode), ("start", "end"), strict=True):
                 if seconds > IDLE_SECONDS:
                     found.append(Finding("note", f"idle for {seconds:.1f} s at the {where}"))
         if "sample/sequence" in episode:
@@ -131,6 +139,27 @@ def _input(episode: Episode) -> list[Finding]:
             if frozen > FROZEN_SECONDS:
                 found.append(Finding("warning", f"the input was frozen for {frozen:.1f} s while it drove"))
     return found
+
+
+def idle_ends(episode: Episode) -> tuple[float, float]:
+    """Simulated time without a command before the first one and after the last [s]; all of it when there is none."""
+    dt = np.asarray(episode["time/dt"], dtype=np.float64)
+    active = np.flatnonzero(_moving(episode)) if "command/twist" in episode else []
+    if not len(active):
+        return float(dt.sum()), 0.0
+    return float(dt[: active[0]].sum()), float(dt[active[-1] + 1 :].sum())
+
+
+def _moving(episode: Episode) -> np.ndarray:
+    """Frames in which the operator asked for motion, bool (T,)."""
+    moving = np.abs(np.nan_to_num(episode["command/twist"])).max(axis=1) > 0
+    for path in ("command/gripper_rate", "command/pose_delta"):
+        if path in episode:
+            value = np.nan_to_num(np.asarray(episode[path], dtype=np.float64)).reshape(len(moving), -1)
+            moving |= np.any(np.abs(np.diff(value, axis=0, prepend=value[:1])) > 0, axis=1)
+            if path.endswith("rate"):
+                moving |= np.abs(value).max(axis=1) > 0
+    return moving
 
 
 def _longest_frozen(sequence: np.ndarray, moving: np.ndarray, dt: np.ndarray) -> float:
