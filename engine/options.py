@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass, fields, replace
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,10 @@ class Options:
         epsv: velocity below which friction is static [m/s].
         friction_iterations: lagged friction passes per step.
         membrane_extrapolation: use the extrapolated membrane stress in the Hessian (stiff strips converge truly).
-        start: "velocity" (x + dt v, CCD-limited) or "position" (x, the papers' start; for parity runs).
+        start: "velocity" (x + dt v, CCD-limited) or "position" (x, the papers' start).
+        newton: "guided", or "plain": projected Newton as in the papers, for parity runs. It starts from x, clamps the
+            membrane stress where it is, takes every update as it comes, and stops on the size of the update alone;
+            so it overrules start, membrane_extrapolation and contact_tolerance.
         candidate_slack: candidates are kept until a point leaves its box inflated by this [m]; 0 = from the mesh.
         ccd_conservative: share of the remaining gap that one CCD advance may use [-].
         line_search_max: halvings at most.
@@ -39,6 +43,7 @@ class Options:
     friction_iterations: int = 1
     membrane_extrapolation: bool = True
     start: str = "velocity"
+    newton: str = "guided"
     candidate_slack: float = 0.0
     ccd_conservative: float = 0.9
     line_search_max: int = 30
@@ -47,6 +52,7 @@ class Options:
         _one_of("integrator", self.integrator, ("backward_euler", "bdf2"))
         _one_of("linear_solver", self.linear_solver, ("auto", "pcg", "band", "direct"))
         _one_of("start", self.start, ("velocity", "position"))
+        _one_of("newton", self.newton, ("guided", "plain"))
         for name in ("dt", "newton_tolerance", "contact_tolerance", "linear_tolerance", "epsv"):
             if not getattr(self, name) > 0.0:
                 raise ValueError(f"Options.{name} is {getattr(self, name)!r}; it must be greater than 0")
@@ -59,6 +65,12 @@ class Options:
             )
         if not 0.0 < self.ccd_conservative < 1.0:
             raise ValueError(f"Options.ccd_conservative is {self.ccd_conservative!r}; it must lie between 0 and 1")
+
+    def in_force(self) -> Options:
+        """These options with what `newton: plain` overrules written out."""
+        if self.newton == "guided":
+            return self
+        return replace(self, start="position", membrane_extrapolation=False, contact_tolerance=math.inf)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ class Newton:
     """Advances `state` by one step in place."""
 
     def __init__(self, model: Model, state: State, options: Options, interfaces: tuple = (), capture: bool = True):
+        options = options.in_force()
         self.model, self.state, self.options = model, state, options
         self.system = s = System(model, state, options, interfaces)
         self.drives = DriveControl(model, float(s.step_size.numpy()[0]))
@@ -142,16 +143,30 @@ class Newton:
                 return
 
     def _mend_direction(self, report: StepReport) -> None:
-        """Other ways to a direction when the solver found none."""
-        s, stages = self.system, self.stages
-        broken = bool(s.cg.scalars.broken.numpy().any())
-        if broken and s.use_band:
-            stages.run_joined("solve plain", "update")
+        """Other ways to a direction for the worlds in which the solver found none; the others keep theirs."""
+        s = self.system
+        broken, short = (getattr(s.cg.scalars, name).numpy() != 0 for name in ("broken", "running"))
+        plain = broken if s.use_band else np.zeros_like(broken)
+        if plain.any():
+            self._solve_again(plain, lambda: self.stages.run("solve plain"))
             report.linear_solver = "pcg (band factor broke down)"
-        if self._on_cpu and int(s.cg.iterations.numpy()[0]) >= self.options.linear_max_iterations:
-            self._solve_direct()  # PCG ran out: a factorisation is dearer, a wrong direction dearer still
-            stages.run("update")
+            short = np.where(plain, s.cg.scalars.running.numpy() != 0, short)
+        if self._on_cpu and short.any():
+            self._solve_again(short, self._solve_direct)  # a factorisation is dearer, a wrong direction dearer still
             report.linear_solver = "direct (PCG ran out of iterations)"
+        if plain.any() or (self._on_cpu and short.any()):
+            self.stages.run("update")
+
+    def _solve_again(self, chosen: np.ndarray, solve: Callable[[], None]) -> None:
+        """Run `solve` for the worlds in `chosen`, bool (W,), alone."""
+        s, node_world = self.system, self.model.node_world.numpy()
+        kept, free, broken = s.cg.x.numpy().copy(), s.node_free.numpy().copy(), s.cg.scalars.broken.numpy().copy()
+        mine = chosen[node_world]
+        s.node_free.assign(np.where(mine, free, 0).astype(np.int32))
+        solve()
+        s.node_free.assign(free)
+        s.cg.x.assign(np.where(mine[:, None], s.cg.x.numpy(), kept))
+        s.cg.scalars.broken.assign(np.where(chosen, s.cg.scalars.broken.numpy(), broken).astype(np.int32))
 
     def _solve_direct(self) -> None:
         s = self.system

@@ -343,7 +343,8 @@ class System:
     def measure_update(self) -> None:
         w = self.worlds
         wp.copy(self.dx, self.cg.x)
-        self._stretch_update()
+        if self.options.newton == "guided":
+            self._stretch_update()
         self.map.launch_displacements(self.dx, self.points_dx)
         w.update.zero_()
         self.map.launch_update_size(self.points_dx, w.update)

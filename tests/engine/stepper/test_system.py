@@ -171,3 +171,76 @@ def test_sorting_of_active_pairs_restores_candidate_order(crowded):
     s._sort_active()
     assert count > 50 and np.array_equal(s.active.numpy()[:count], ordered)
     crowded.set_state(state)
+
+
+# newton: plain --------------------------------------------------------------------------------------------------
+def thrown_strip(**options) -> Engine:
+    """A soft strip held at one end, falling and moving sideways, above the ground."""
+    builder = ModelBuilder()
+    vertices, triangles = shapes.strip_mesh(0.1, 0.02, 4)
+    builder.add_shell("strip", vertices + (0, 0, 0.03), triangles, SOFT_SHEET, ContactMaterial())
+    block(builder, "hand", size=(0.01, 0.02, 0.01), at=(-0.055, 0, 0.03), driven=True)
+    builder.attach("strip", np.flatnonzero(vertices[:, 0] < -0.0499), "hand")
+    add_ground(builder)
+    settings = {"dt": 0.01, "newton_tolerance": 1e-6, "linear_tolerance": 1e-10, **options}
+    return Engine(builder.finalize(), Options(**settings))
+
+
+def test_plain_newton_starts_from_the_position_and_the_default_does_not():
+    for newton, moved in (("plain", False), ("guided", True)):
+        engine = thrown_strip(newton=newton)
+        for _ in range(4):
+            engine.step()
+        s, x = engine.newton.system, engine.state.x.numpy().copy()
+        engine.newton.stages.run("predict")
+        guess = s.dx.numpy()
+        fall = 4 * 9.81 * 0.01**2  # a free point has fallen about that much in the last step
+        if moved:
+            assert guess[:, 2].min() == pytest.approx(-fall, rel=0.1)
+        else:
+            assert (guess == 0.0).all()
+        assert np.array_equal(engine.state.x.numpy(), x)
+
+
+def test_plain_newton_takes_every_update_as_it_comes_and_stops_on_its_size_alone():
+    """The last update is below the tolerance, whatever the contact forces do; none was stretched."""
+    plain, guided = (crowded_engine(newton=n, newton_tolerance=1e-2) for n in ("plain", "guided"))
+    updates = []
+
+    def look(engine):
+        s = engine.newton.system
+        length = np.abs(s.dx.numpy() - s.cg.x.numpy()).max()
+        updates.append((float(s.worlds.update.numpy()[0]), length <= 1e-15 * np.abs(s.dx.numpy()).max()))
+
+    for _ in range(6):
+        updates.clear()
+        plain.step(on_iteration=lambda: look(plain))
+        sizes = [size / 0.01 for size, _ in updates]
+        assert sizes[-1] <= 1e-2 < min(sizes[:-1], default=np.inf)  # at the first small update, neither before nor after
+        assert all(as_it_came for _, as_it_came in updates)
+    updates.clear()
+    for _ in range(6):
+        guided.step(on_iteration=lambda: look(guided))
+    assert not all(as_it_came for _, as_it_came in updates)
+
+
+def test_plain_and_default_newton_agree_when_both_are_solved_to_the_end():
+    plain, guided = thrown_strip(newton="plain"), thrown_strip()
+    apart = []
+    for _ in range(8):
+        plain.step()
+        guided.step()
+        assert plain.report.converged and guided.report.converged
+        apart.append(np.abs(plain.positions() - guided.positions()).max())
+    fallen = thrown_strip().positions()[:, 2] - guided.positions()[:, 2]
+    assert fallen.max() > 1e-3 and max(apart) < 1e-6
+
+
+def test_plain_newton_overrules_what_it_stands_for_and_nothing_else():
+    asked = Options(newton="plain", newton_tolerance=3e-3, contact_tolerance=0.01, linear_solver="pcg")
+    ruling = asked.in_force()
+    assert (ruling.start, ruling.membrane_extrapolation, ruling.contact_tolerance) == ("position", False, np.inf)
+    assert ruling.newton_tolerance == 3e-3 and ruling.linear_solver == "pcg"
+    assert Options().in_force() == Options()
+    with pytest.raises(ValueError, match="Options.newton is 'exact'; legal values: guided, plain"):
+        Options(newton="exact")
