@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import warp as wp
@@ -163,34 +163,40 @@ class Engine:
         """Vertices of shells and solids now in contact with any of the named meshes, by mesh, local ids."""
         return touching_vertices(self, meshes, world)
 
-    def reset(self, world: int | None = None) -> None:
-        """Back to the model's initial state, all worlds or one. Cuts are undone when all worlds are reset; one world of
-        a batch alone keeps them, its sheets lie cut where they started."""
+    def reset(self, world: int | Sequence[int] | None = None) -> None:
+        """Back to the model's initial state: all worlds, one or several; the others go on undisturbed. Cuts are undone
+        when all worlds are reset; a world of a batch alone keeps them, its sheets lie cut where they started.
+
+        Raises ValueError for a world that is none of the model's."""
         if world is None and self.cuts:
             start_from(self, self._uncut, [])
             self._control = self._initial_control()
             self._rebuild()
             return
-        edited = self._riding.clear(world)
-        for interface in self.interfaces:
-            renumber(interface, None)
-            interface.reset(world)
-        fresh = self._initial_state()
-        n = self.model.nodes_per_world
-        rows = slice(None) if world is None else slice(world * n, (world + 1) * n)
-        for name in ("x", "v", "x_prev", "v_prev"):
-            values = getattr(self.state, name).numpy().copy()
-            values[rows] = getattr(fresh, name).numpy()[rows]
-            getattr(self.state, name).assign(values)
-        picked = slice(None) if world is None else world
-        initial = self._initial_control()
-        self.state.step_index[picked] = 0
-        self.state.time[picked] = 0.0
-        self._control.body_transform[picked] = initial.body_transform[picked]
-        self._control.joint_target[picked] = initial.joint_target[picked]
-        self._yielding.reset(world)
+        total = self.model.num_worlds
+        chosen = list(range(total)) if world is None else [int(w) for w in np.atleast_1d(world)]
+        for w in chosen:
+            if not 0 <= w < total:
+                raise ValueError(f"world is {w}; this model has worlds 0..{total - 1}")
+        edited = False
+        for one in [None] if world is None else chosen:
+            edited |= bool(self._riding.clear(one))
+            for interface in self.interfaces:
+                renumber(interface, None)
+                interface.reset(one)
+            self._yielding.reset(one)
         self._yielding.write(self.newton.model)
-        self._form_rolls(range(self.model.num_worlds) if world is None else [world])
+        fresh = self._initial_state()
+        for name in ("x", "v", "x_prev", "v_prev"):
+            values = getattr(self.state, name).numpy().copy().reshape(total, -1, 3)
+            values[chosen] = getattr(fresh, name).numpy().reshape(total, -1, 3)[chosen]
+            getattr(self.state, name).assign(values.reshape(-1, 3))
+        initial = self._initial_control()
+        self.state.step_index[chosen] = 0
+        self.state.time[chosen] = 0.0
+        self._control.body_transform[chosen] = initial.body_transform[chosen]
+        self._control.joint_target[chosen] = initial.joint_target[chosen]
+        self._form_rolls(chosen)
         if edited or self.rolls:
             self._rebuild()
         self._refresh_points()
@@ -234,17 +240,17 @@ class Engine:
             self._contact_read = True
 
     @property
-    def told(self) -> Signals | None:
-        """The last `signals()` when they still hold, None after a step until they are asked for."""
-        return self._signals
-
-    # saving ---------------------------------------------------------------------------------------------------------
-    @property
     def contact_known(self) -> bool:
         """Whether the stepper's contact belongs to the present state: not after a reset, an edit or a loaded state,
         until the next step."""
         return self._contact_known
 
+    @property
+    def told(self) -> Signals | None:
+        """The last `signals()` when they still hold, None after a step until they are asked for."""
+        return self._signals
+
+    # saving ---------------------------------------------------------------------------------------------------------
     def get_state(self) -> dict[str, np.ndarray]:
         """All that a restart needs, host copies."""
         s = self.state
@@ -337,19 +343,16 @@ class Engine:
 
     def _initial_control(self) -> Control:
         worlds = self.model.num_worlds
-        x = self.model.node_start.numpy()
+        x = self.model.node_start.numpy().reshape(worlds, -1, 3)
         transforms = np.tile(np.eye(4), (worlds, len(self._driven), 1, 1))
-        for w in range(worlds):
-            for d, body in enumerate(self._driven):
-                node = body.node + w * self.model.nodes_per_world
-                transforms[w, d, :3, 3] = x[node]
-                transforms[w, d, :3, :3] = x[node + 1 : node + 4].T
-                transforms[w, d] = transforms[w, d] @ body.com_from_mesh
+        for d, body in enumerate(self._driven):
+            transforms[:, d, :3, 3] = x[:, body.node]
+            transforms[:, d, :3, :3] = np.swapaxes(x[:, body.node + 1 : body.node + 4], 1, 2)
+            transforms[:, d] = transforms[:, d] @ body.com_from_mesh
         targets = np.zeros((worlds, len(self._driven_joints)))
         for j, joint in enumerate(self._driven_joints):
-            energy, first = joint.coordinate, joint.element
-            values = energy.parameters["target"].reshape(worlds, -1)  # at the start: the device array has today's
-            targets[:, j] = values[:, first]
+            values = joint.coordinate.parameters["target"].reshape(worlds, -1)  # the device array has today's
+            targets[:, j] = values[:, joint.element]
         return Control(transforms, targets)
 
     def _write_joint_targets(self, joint_target: np.ndarray) -> None:

@@ -36,10 +36,18 @@ def model_fingerprint(model) -> str:
         for name, values in sorted(getattr(energy, "parameters", {}).items()):
             if name not in LIVE:
                 h.update(np.ascontiguousarray(values).tobytes())
-    for maker in model.interfaces:
-        for part in getattr(maker, "keywords", {}).get("parts", ()):
-            h.update(f"{part.mesh} {part.partners} {part.material}".encode())
+    for part in _adhesion_parts(model):
+        h.update(f"{part.mesh} {part.partners} {part.material}".encode())
     return h.hexdigest()
+
+
+def _adhesion_parts(model):
+    """Declarations of adhesion, those of every world where worlds differ."""
+    for maker in model.interfaces:
+        words = getattr(maker, "keywords", {})
+        yield from words.get("parts", ())
+        for alone in words.get("models", ()):
+            yield from _adhesion_parts(alone)
 
 
 def save_state(path, arrays: dict[str, np.ndarray], fingerprint: str, options) -> None:

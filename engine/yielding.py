@@ -38,6 +38,11 @@ class Yielding:
             picked = slice(None) if world is None else world
             self.target[name].reshape(self._worlds, -1)[picked] = start.reshape(self._worlds, -1)[picked]
 
+    def renew(self, model: Model) -> None:
+        """Take over the start that the parameters of `model` tell now; reset next."""
+        for energy, name in self._of(model):
+            self._start[name] = energy.parameters["target"].copy()
+
     def get_state(self) -> dict[str, np.ndarray]:
         """Copies for saving, (E,) each."""
         return {name: values.copy() for name, values in self.target.items()}

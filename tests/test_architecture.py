@@ -39,7 +39,7 @@ ROWS = (
     {"stepper", "working"},
     {"tape", "cutting", "tactile", "robots"},
     {"builder"},
-    {"engine", "saving", "signals", "settling", "topology", "yielding"},
+    {"engine", "saving", "signals", "settling", "topology", "yielding", "renewal"},
 )
 
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 80

@@ -43,7 +43,7 @@ class AnchoredTerm(StencilTerm):
             setattr(self.materials, name, wp.zeros(rows, dtype=var.type.dtype, device=self.device))
         self._write_materials()
         self._place_start(model)
-        self._initial = self.get_state()
+        self.initial = self.get_state()
 
     def _write_materials(self) -> None:
         for name in self.Materials.vars if self.sticky.materials else ():
@@ -58,8 +58,23 @@ class AnchoredTerm(StencilTerm):
         """
         if getattr(material, "law", None) != self.law:
             raise ValueError(f"material is {material!r}; this interface needs one of the law '{self.law}'")
-        self.sticky.materials[self.sticky.row_of(mesh, partner)] = material
+        row, step = self.sticky.row_of(mesh, partner), self.sticky.arrays.rows_per_world
+        for w in range(self.num_worlds if step else 1):
+            self.sticky.materials[row + w * step] = material
         self._write_materials()
+
+    def use_materials(self, materials: list, per_world: int) -> None:
+        """Each world has its own `per_world` rows of the material table; materials: all of them, world-major."""
+        self.sticky.materials, self.sticky.arrays.rows_per_world = list(materials), per_world
+        for name, var in self.Materials.vars.items():
+            if len(getattr(self.materials, name)) != len(materials):  # captured graphs hold the arrays
+                setattr(self.materials, name, wp.zeros(len(materials), dtype=var.type.dtype, device=self.device))
+        self._write_materials()
+
+    def start_at(self, fields: dict[str, np.ndarray]) -> None:
+        """Another start than the one that the first world's geometry gave, histories as of `get_state`."""
+        self.set_state(fields)
+        self.initial = self.get_state()
 
     def parameter(self, material, name: str):
         """Value of one field of the law's materials struct."""
@@ -146,7 +161,7 @@ class AnchoredTerm(StencilTerm):
         rows = slice(None) if world is None else slice(world * n, (world + 1) * n)
         state = self.get_state()
         for name, values in state.items():
-            values[rows] = self._initial[name][rows]
+            values[rows] = self.initial[name][rows]
         self.set_state(state)
 
     # reading --------------------------------------------------------------------------------------------------------

@@ -110,7 +110,11 @@ def material_of(s: StickyArrays, p: wp.vec4i) -> int:
     """Row of the law's material table for a point-triangle pair, -1 when they do not stick."""
     a = s.surface_local[s.point_surface[p[0]]]
     b = s.surface_local[s.point_surface[p[1]]]
-    return s.material[a, b]
+    row = s.material[a, b]
+    slot = s.slot[p[0]]
+    if row >= 0 and slot >= 0:
+        row += s.rows_per_world * s.world[slot]
+    return row
 
 
 class Touch:

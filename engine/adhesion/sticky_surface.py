@@ -53,6 +53,7 @@ class StickyArrays:
     point_surface: wp.array(dtype=int)  # (P,)
     surface_local: wp.array(dtype=int)
     material: wp.array2d(dtype=int)  # row in the law's material table by (sticky, partner) local surface, -1 = none
+    rows_per_world: int  # rows of the material table that each world has for itself, 0 = one table for all
 
 
 @dataclass

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from importlib import import_module
 
 import numpy as np
 import warp as wp
 
+from engine.adhesion.gathered import gathered_term
 from engine.builder.adhesion import interface_makers
 from engine.builder.layout import WorldLayout
 from engine.builder.recut import Source
@@ -58,11 +60,25 @@ def build_model(builders: list, device: str) -> Model:
         meshes=_mesh_infos(first.parts, layout),
         bodies=_body_infos(worlds),
         joints=_joint_infos(builder, first.coordinates, energies),
-        interfaces=interface_makers(builder.adhesion),
+        interfaces=_interfaces(worlds, device),
         rolls=dict(builder.rolls),
         warnings=tuple(dict.fromkeys(text for b in builders for text in b.model_warnings)),
         source=Source(builder) if alike else None,
+        template=first,
     )  # fmt: skip
+
+
+def _interfaces(worlds: list[World], device: str) -> tuple:
+    """Makers of interface terms. Where worlds differ each brings its own materials and what sticks at its start."""
+    first = worlds[0]
+    makers = interface_makers(first.builder.adhesion)
+    if not makers or all(world is first for world in worlds):
+        return makers
+    alone = {id(world): build_model([world.builder], device) for world in worlds}
+    return tuple(
+        partial(gathered_term, maker=maker, law=law, models=[alone[id(world)] for world in worlds])
+        for law, maker in enumerate(makers)
+    )
 
 
 def _stack(arrays: Iterable[np.ndarray]) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import warp as wp
 
 from engine.builder.joints import add_joint_terms
 from engine.builder.layout import WorldLayout, lay_out_world
@@ -117,3 +118,43 @@ def check_same_topology(first: World, other: World, index: int) -> None:
 
 def _differs(index: int, what: str) -> ValueError:
     return ValueError(f"world {index} of the batch differs from world 0 in its topology: {what}; {SHARED_TOPOLOGY}")
+
+
+# One world drawn anew ---------------------------------------------------------------------------------------------
+
+# fields of Model that a run reads only when it starts; everything else that changes needs a new system
+START = ("node_start", "node_start_velocity")
+
+
+def write_world(model, index: int, builder, solo) -> bool:
+    """Overwrite world `index` of a batch by another one of the same topology; True when more than its start and its
+    contact numbers changed, so that whatever was derived from the model must be made anew.
+
+    builder: ModelBuilder of the new world; solo: its Model of one world on the same device. Raises ValueError when it
+    does not fit; nothing is changed then.
+    """
+    world = lay_out(builder)
+    check_same_topology(model.template, world, index)
+    derived = False
+    for name in ("node_mass", "node_gravity", "node_start", "node_start_velocity", "body_mass"):
+        changed = overwrite(getattr(model, name), getattr(solo, name), index)
+        derived |= changed and name not in START
+    derived |= overwrite(model.embedding.point_weights, solo.embedding.point_weights, index)
+    overwrite(model.embedding.point_offset, solo.embedding.point_offset, index)
+    for name in ("vertex_area", "edge_area", "edge_rest_length", "surface_dhat", "surface_half_thickness"):
+        derived |= overwrite(getattr(model.collision, name), getattr(solo.collision, name), index)
+    for name in ("surface_kappa", "surface_friction_mu"):
+        overwrite(getattr(model.collision, name), getattr(solo.collision, name), index)
+    for energy, other in zip(model.energies, solo.energies, strict=True):
+        derived |= energy.overwrite(index, other)
+    return derived
+
+
+def overwrite(array, part, index: int) -> bool:
+    """Replace rows [index * n, (index + 1) * n) of a device array by the n rows of `part`; True when they differed."""
+    count = len(part)
+    rows = array.numpy()[index * count : (index + 1) * count]
+    if np.array_equal(rows, part.numpy()):
+        return False
+    wp.copy(array, part, dest_offset=index * count, count=count)
+    return True

@@ -56,12 +56,32 @@ class Energy:
         uses to blocks[e * num_blocks + pair(a, b)] (mat33d). Both are written, not added: every slot."""
         raise NotImplementedError
 
+    def overwrite(self, world: int, other: Energy) -> bool:
+        """Take the numbers of world `world` from `other`, the same energy of that world alone; True when one of its
+        `parameters` differed. Arrays by element are replaced, on the device and on the host."""
+        count = other.num_elements
+        rows = slice(world * count, (world + 1) * count)
+        changed = False
+        for name, values in getattr(other, "parameters", {}).items():
+            changed |= not np.array_equal(self.parameters[name][rows], values)
+            self.parameters[name][rows] = values
+        for name, value in vars(self).items():
+            if name in ("stencils", "stencils_host", "element_world"):
+                continue
+            if isinstance(value, wp.array) and value.ndim and value.shape[0] == self.num_elements:
+                fresh = getattr(other, name)
+                wp.copy(value, fresh, dest_offset=rows.start * (value.size // value.shape[0]), count=fresh.size)
+            elif isinstance(value, np.ndarray) and value.ndim and value.shape[0] == self.num_elements:
+                value[rows] = getattr(other, name)
+        return changed
+
     # Optional hooks ------------------------------------------------------------------------------------------------
     def begin_step(self, inputs: StepInputs) -> None:
         """Called with inputs.x at the start guess of a step, before the first Newton iteration."""
 
-    def launch_after_update(self, inputs: StepInputs, dx: wp.array) -> None:
-        """Called after an accepted update `dx` (vec3d (P,), already scaled by the step), inputs.x being the new x."""
+    def launch_after_update(self, inputs: StepInputs, dx: wp.array, world_active: wp.array) -> None:
+        """Called after an accepted update `dx` (vec3d (P,), already scaled by the step), inputs.x being the new x.
+        world_active: int (W,), 1 where a world took part; one that waits keeps what it has."""
 
     def launch_step_bound(self, inputs: StepInputs, dx: wp.array, world_bound: wp.array) -> None:
         """Lower world_bound[world] (float64, atomic min) so that x + bound * dx stays admissible (no inversion)."""

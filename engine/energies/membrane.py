@@ -161,13 +161,17 @@ def membrane_stress_extrapolated(
     dm_inv: wp.array(dtype=wp.mat22d),
     lame_mu: wp.array(dtype=wp.float64),
     lame_lambda: wp.array(dtype=wp.float64),
+    element_world: wp.array(dtype=wp.int32),
     # In:
+    world_active: wp.array(dtype=wp.int32),
     x: wp.array(dtype=wp.vec3d),
     dx: wp.array(dtype=wp.vec3d),
     # Out:
     hessian_stress: wp.array(dtype=wp.vec3d),
 ):
     e = wp.tid()
+    if world_active[element_world[e]] == 0:
+        return
     f = triangle_columns(x, stencils, dm_inv[e], e)
     df = triangle_columns(dx, stencils, dm_inv[e], e)
     # linear along the update: G(x_old) + sym(F_old^T dF) = G(x_new) - dF^T dF / 2
@@ -239,10 +243,13 @@ class Membrane(Energy):
             device=self.device,
         )
 
-    def launch_after_update(self, inputs: StepInputs, dx: wp.array) -> None:
+    def launch_after_update(self, inputs: StepInputs, dx: wp.array, world_active: wp.array) -> None:
         wp.launch(
             membrane_stress_extrapolated,
             dim=self.num_elements,
-            inputs=[self.stencils, self.dm_inv, self.lame_mu, self.lame_lambda, inputs.x, dx, self.hessian_stress],
+            inputs=[
+                self.stencils, self.dm_inv, self.lame_mu, self.lame_lambda, self.element_world, world_active, inputs.x,
+                dx, self.hessian_stress,
+            ],
             device=self.device,
         )

@@ -105,13 +105,17 @@ def orthogonality_strain_at(
 def orthogonality_strain_extrapolated(
     # Model:
     stencils: wp.array2d(dtype=wp.int32),
+    element_world: wp.array(dtype=wp.int32),
     # In:
+    world_active: wp.array(dtype=wp.int32),
     x: wp.array(dtype=wp.vec3d),
     dx: wp.array(dtype=wp.vec3d),
     # Out:
     hessian_strain: wp.array(dtype=wp.mat33d),
 ):
     e = wp.tid()
+    if world_active[element_world[e]] == 0:
+        return
     da = frame_columns(dx, stencils, e)
     # linear along the update: C(A_old) + A_old^T dA + dA^T A_old = C(A_new) - dA^T dA
     hessian_strain[e] = orthogonality_strain(frame_columns(x, stencils, e)) - wp.transpose(da) * da
@@ -165,10 +169,10 @@ class Orthogonality(Energy):
             device=self.device,
         )
 
-    def launch_after_update(self, inputs: StepInputs, dx: wp.array) -> None:
+    def launch_after_update(self, inputs: StepInputs, dx: wp.array, world_active: wp.array) -> None:
         wp.launch(
             orthogonality_strain_extrapolated,
             dim=self.num_elements,
-            inputs=[self.stencils, inputs.x, dx, self.hessian_strain],
+            inputs=[self.stencils, self.element_world, world_active, inputs.x, dx, self.hessian_strain],
             device=self.device,
         )

@@ -27,13 +27,16 @@ def stencil_matrix(stencils, num_nodes: int):
 
 
 def solve_direct(assembly, stencils, node_free: np.ndarray) -> np.ndarray:
-    """dx (N, 3) with matrix dx = -gradient on free nodes, zero elsewhere."""
+    """dx (N, 3) with matrix dx = -gradient on free nodes, zero elsewhere. World by world, so that each is solved as it
+    would be alone."""
     n = assembly.model.num_nodes
     matrix = assembly.to_scipy().tocsr()
     for s in stencils:
         matrix = matrix + stencil_matrix(s, n)
-    dof = np.flatnonzero(np.repeat(node_free != 0, 3))
     gradient = assembly.gradient.numpy().reshape(-1)
     dx = np.zeros(3 * n)
-    dx[dof] = spl.spsolve(matrix[dof][:, dof].tocsc(), -gradient[dof])
+    world = np.where(node_free != 0, assembly.model.node_world.numpy(), -1)
+    for w in np.unique(world[world >= 0]):
+        dof = np.flatnonzero(np.repeat(world == w, 3))
+        dx[dof] = spl.spsolve(matrix[dof][:, dof].tocsc(), -gradient[dof])
     return dx.reshape(-1, 3)

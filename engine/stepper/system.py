@@ -20,7 +20,7 @@ from engine.linear.jacobi import BlockJacobi
 from engine.linear.operator import multiply_kernel, multiply_stencils_kernel
 from engine.linear.pattern import build_pattern
 from engine.linear.pcg import ConjugateGradients
-from engine.options import Options
+from engine.options import LINEAR_TOLERANCE, LINEAR_TOLERANCE_STICKING, Options
 from engine.stepper import predict, stretch, worlds
 from engine.stepper.embed import PointMap
 from engine.stepper.residual import Residual
@@ -75,7 +75,8 @@ class System:
         self.use_band = wants_band and self.band.available
         self.solver_name = "direct" if options.linear_solver == "direct" else ("band" if self.use_band else "pcg")
         self.cg = ConjugateGradients(model, options.linear_max_iterations)
-        self.cg.tolerance.fill_(options.linear_tolerance)
+        automatic = LINEAR_TOLERANCE_STICKING if self.interfaces else LINEAR_TOLERANCE
+        self.cg.tolerance.fill_(options.linear_tolerance or automatic)
 
     def _stiffness_ratio(self) -> np.ndarray:
         """Elastic over inertial diagonal of each free node at the initial positions [-], (N,)."""
@@ -436,7 +437,7 @@ class System:
         self.map.launch_positions(self.state.x, self.points)
         self.map.launch_displacements(self.accepted, self.points_dx)
         for energy in self.energies:
-            energy.launch_after_update(self.inputs, self.points_dx)
+            energy.launch_after_update(self.inputs, self.points_dx, w.active)
         wp.launch(
             worlds.converge_kernel,
             1,

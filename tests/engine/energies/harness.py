@@ -66,7 +66,8 @@ class Probe:
         """An accepted update: positions become x_old + dx, then the hook runs."""
         self.place(x_old + dx)
         update = wp.array(dx.reshape(-1, 3), dtype=wp.vec3d, device=self.energy.device)
-        self.energy.launch_after_update(self.inputs, update)
+        everywhere = wp.ones(int(self.energy.element_world.numpy().max()) + 1, dtype=int, device=self.energy.device)
+        self.energy.launch_after_update(self.inputs, update, everywhere)
 
     def begin_step(self, x: np.ndarray) -> None:
         self.place(x)
