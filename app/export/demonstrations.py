@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -203,22 +202,23 @@ class Demonstration:
 
     def images(self, path: str) -> Iterator[np.ndarray]:
         """n images as recorded; between two recorded ones the earlier holds, before the first the first."""
-        shown = next((image for image in self._from(path, 0) if image is not None), None)
+        first = (self._image(path, row) for row in range(self.episode.num_frames))
+        shown = next((image for image in first if image is not None), None)
         if shown is None:
             raise ExportError(f"{self.name}: {path} holds no image")
         known = -1
         for frame in self.frames:
-            for image in self._between(path, known + 1, int(frame) + 1):
-                shown = image if image is not None else shown
+            for row in range(known + 1, int(frame) + 1):
+                image = self._image(path, row)
+                shown = shown if image is None else image
             known = int(frame)
-            yield np.asarray(shown)
+            yield shown
 
-    def _from(self, path: str, start: int) -> Iterator[Any]:
-        for row in range(start, self.episode.num_frames):
-            yield self.episode.rows(path, row, row + 1)[0]
-
-    def _between(self, path: str, start: int, stop: int) -> list[Any]:
-        return list(self.episode.rows(path, start, stop)) if 0 <= start < stop else []
+    def _image(self, path: str, row: int) -> np.ndarray | None:
+        """None when that frame has no image: then small ones are all NaN, others missing."""
+        image = self.episode.rows(path, row, row + 1)[0]
+        lost = image is None or (image.dtype.kind == "f" and np.isnan(image).all())
+        return None if lost else np.asarray(image)
 
 
 _TWIST = ("vx", "vy", "vz", "wx", "wy", "wz")

@@ -69,6 +69,8 @@ class EpisodeFile:
     def item(self, path: str) -> h5py.Group | h5py.Dataset | None:
         """The object at a path of this very file; links that lead elsewhere are refused."""
         item: Any = self._file
+        if not item:
+            raise EpisodeError(f"{self.path.name} is closed")
         for name in path.split("/"):
             if not isinstance(item, h5py.Group) or name not in item.keys():
                 return None
