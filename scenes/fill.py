@@ -23,7 +23,8 @@ import numpy as np
 import pytetwild
 given = np.load("surface.npz")
 points, tets = pytetwild.tetrahedralize(
-    given["vertices"], given["triangles"], edge_length_fac=float(given["share"]), quiet=True, num_threads=1)[:2]
+    given["vertices"], given["triangles"], edge_length_fac=float(given["share"]), coarsen=bool(given["coarsen"]),
+    quiet=True, num_threads=1)[:2]
 np.savez("tets.npz", points=points, tets=tets)
 """  # one thread: more would make the result depend on the machine
 FILL_SECONDS = 600.0
@@ -31,12 +32,14 @@ _INSTALL = "install it with: pip install 'pytetwild[all]', or give a .vtk or .ms
 
 
 def tetrahedralise(
-    vertices: np.ndarray, triangles: np.ndarray, edge_length: float, place: Place | None = None
+    vertices: np.ndarray, triangles: np.ndarray, edge_length: float, place: Place | None = None, coarsen: bool = False
 ) -> tuple[np.ndarray, np.ndarray, Path]:
     """(vertices (n, 3) [m], tets (m, 4), file that keeps them) of a closed surface, by fTetWild (Hu et al. 2020).
 
-    The surface is kept within a thousandth of its diagonal, not exactly. fTetWild gives another mesh each time, so the
-    first one is kept under `cache_folder()` and read from there ever after: reload and replay meet the same mesh.
+    coarsen: join elements that are finer than asked for; without it edges much longer than the details of the surface
+    are not reached, with it the worst elements are worse. The surface is kept within a thousandth of its diagonal, not
+    exactly. fTetWild gives another mesh each time, so the first one is kept under `cache_folder()` and read from there
+    ever after: reload and replay meet the same mesh.
     Raises SceneError when pytetwild is missing or fails, or when edge_length [m] would ask for millions of elements.
     """
     vertices, triangles = np.asarray(vertices, dtype=np.float64), np.asarray(triangles, dtype=np.int32)
@@ -45,12 +48,13 @@ def tetrahedralise(
     if wanted > 2e6:
         size = " x ".join(f"{e:.3g}" for e in extent)
         raise SceneError(f"edge_length {edge_length:g} m would make some {wanted:.1g} tetrahedra in {size} m", place)
-    key = hashlib.sha256(vertices.tobytes() + triangles.tobytes() + np.float64(edge_length).tobytes()).hexdigest()[:24]
+    told = vertices.tobytes() + triangles.tobytes() + np.float64(edge_length).tobytes() + b"coarsen" * coarsen
+    key = hashlib.sha256(told).hexdigest()[:24]
     kept = cache_folder() / "tets" / f"{key}.npz"
     if kept.is_file():
         with np.load(kept) as made:
             return made["points"], made["tets"], kept
-    points, tets = _fill_apart(vertices, triangles, edge_length, place)
+    points, tets = _fill_apart(vertices, triangles, edge_length, place, coarsen)
     if len(tets) == 0:
         raise SceneError("pytetwild made no tetrahedra: is the surface closed?", place)
     points, tets = np.asarray(points, dtype=np.float64), np.array(tets, dtype=np.int32)
@@ -76,7 +80,7 @@ def _keep(path: Path, points: np.ndarray, tets: np.ndarray) -> None:
     partial.replace(path)
 
 
-def _fill_apart(vertices: np.ndarray, triangles: np.ndarray, edge_length: float, place: Place | None):
+def _fill_apart(vertices: np.ndarray, triangles: np.ndarray, edge_length: float, place: Place | None, coarsen=False):
     """Run fTetWild in a process and folder of its own: it leaves files where it runs, and may crash."""
     if importlib.util.find_spec("pytetwild") is None:
         raise SceneError(
@@ -85,7 +89,7 @@ def _fill_apart(vertices: np.ndarray, triangles: np.ndarray, edge_length: float,
         )
     share = float(np.clip(edge_length / np.linalg.norm(np.ptp(vertices, axis=0)), 1e-4, 1.0))
     with tempfile.TemporaryDirectory() as folder:
-        np.savez(Path(folder) / "surface.npz", vertices=vertices, triangles=triangles, share=share)
+        np.savez(Path(folder) / "surface.npz", vertices=vertices, triangles=triangles, share=share, coarsen=coarsen)
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(p) for p in sys.path)}
         try:
             done = subprocess.run(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.mesh.rest import tet_volumes
 from engine.mesh.shapes import box_tets
 from scenes.errors import Place, SceneError
+from scenes.mesh_files import read_surface
 from scenes.reading import Record
 from scenes.sensors import BoxGel, ShellGel, SurfaceGel
 from scenes.shapes import check_count
 from scenes.tables import TetFile
-from scenes.tet_files import read_tets
+from scenes.tet_files import TetMesh, read_tets
 
 TETS_A_CELL = 5  # of engine.mesh.shapes.box_tets
+FILLS = 4  # attempts at a target volume
+NEAR = 1.4  # mean cell over target, or its inverse, that is near enough
 THINNEST = 1e-5  # [m] a layer below this is a mistake in units, and its tetrahedra would be needles
 
 
@@ -38,8 +42,7 @@ def make_gel(gel: Record, place: Place | None = None) -> GelMesh:
     if isinstance(gel, ShellGel):
         return _shell(gel, place)
     if isinstance(gel, SurfaceGel):
-        edge = edge_for_volume(gel.cell_volume)
-        read = read_tets(gel.file, gel.units, gel.scale, gel.repair, gel.origin, edge, gel.at("file"))
+        read = fill_to_volume(gel)
     elif isinstance(gel, TetFile):
         edge = gel.tetrahedralise.edge_length if gel.tetrahedralise else None
         read = read_tets(gel.file, gel.units, gel.scale, gel.repair, gel.origin, edge, gel.at("file"))
@@ -47,6 +50,31 @@ def make_gel(gel: Record, place: Place | None = None) -> GelMesh:
         raise TypeError(f"not a gel: {type(gel).__name__}")
     _refuse_flat(read.vertices, gel.at("file"))
     return GelMesh(read.vertices, read.tets, notes=read.notes)
+
+
+def fill_to_volume(gel: SurfaceGel, say: Callable[[str], None] = lambda text: None) -> TetMesh:
+    """Fill a closed surface; the edge length asked of the mesher is adapted until the mean cell has nearly the wanted
+    volume, or gets no nearer (a thin gel cannot have large cells). say: told what is being done."""
+    surface = read_surface(gel.file, gel.units, gel.scale, gel.repair, gel.origin, gel.at("file"))
+    _refuse_flat(surface.vertices, gel.at("file"))
+    edge, best, best_error = 0.9 * edge_for_volume(gel.cell_volume), None, np.inf  # fTetWild's come out larger
+    for attempt in range(FILLS):
+        say(f"filling {gel.file.name}, edges of {1e3 * edge:.3g} mm, attempt {attempt + 1}")
+        read = read_tets(gel.file, gel.units, gel.scale, gel.repair, gel.origin, edge, gel.at("file"), coarsen=True)
+        ratio = float(tet_volumes(read.vertices, read.tets).mean()) / gel.cell_volume
+        error = abs(np.log(ratio))
+        if error < 0.95 * best_error:
+            best, best_error, stuck = read, error, False
+        else:
+            stuck = True
+        if stuck or best_error < np.log(NEAR):
+            break
+        edge *= float(np.clip(ratio ** (-1.0 / 3.0), 0.4, 2.5))
+    if best_error > np.log(2.0):
+        mean = float(tet_volumes(best.vertices, best.tets).mean())
+        note = f"{gel.file.name}: cells of {1e9 * mean:.3g} mm3 in place of {1e9 * gel.cell_volume:.3g} mm3"
+        best = replace(best, notes=(*best.notes, note))
+    return best
 
 
 def edge_for_volume(volume: float) -> float:

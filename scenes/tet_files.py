@@ -37,8 +37,10 @@ def read_tets(
     origin: str = "file",
     edge_length: float | None = None,
     place: Place | None = None,
+    coarsen: bool = False,
 ) -> TetMesh:
-    """Read a tetrahedral mesh, or fill a closed surface whose tetrahedra get edges of about `edge_length` [m].
+    """Read a tetrahedral mesh, or fill a closed surface whose tetrahedra get edges of about `edge_length` [m]
+    (coarsen: see `scenes.fill.tetrahedralise`).
 
     Raises SceneError: unreadable file, no tetrahedra, inverted, degenerate or repeated elements, unused vertices
     (they would have no mass) unless `repair` mends them, a surface without `edge_length`, pytetwild missing.
@@ -46,7 +48,7 @@ def read_tets(
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix in (".stl", ".obj", ".ply"):
-        return _filled_surface(path, units, scale, repair, origin, edge_length, place)
+        return _filled_surface(path, units, scale, repair, origin, edge_length, place, coarsen)
     if suffix not in (".vtk", ".msh"):
         raise SceneError(f"{path.name}: '{suffix}' is not a tet format; legal endings: .vtk, .msh", place)
     if edge_length is not None:
@@ -94,7 +96,7 @@ def _sound_tets(path: Path, vertices: np.ndarray, tets: np.ndarray, repair: bool
     return vertices[used], np.searchsorted(used, tets).astype(np.int32), repaired
 
 
-def _filled_surface(path, units, scale, repair, origin, edge_length, place) -> TetMesh:
+def _filled_surface(path, units, scale, repair, origin, edge_length, place, coarsen) -> TetMesh:
     if edge_length is None:
         message = (
             f"{path.name} is a surface; write tetrahedralise: {{edge_length: 2 mm}} to fill it, or give a .vtk or .msh"
@@ -102,7 +104,7 @@ def _filled_surface(path, units, scale, repair, origin, edge_length, place) -> T
         raise SceneError(message, place)
     surface = read_surface(path, units, scale, repair, origin, place)
     demand_sound(surface, path, place, closed=True, repaired=repair)
-    vertices, tets, kept = tetrahedralise(surface.vertices, surface.triangles, edge_length, place)
+    vertices, tets, kept = tetrahedralise(surface.vertices, surface.triangles, edge_length, place, coarsen)
     vertices, tets, repaired = _sound_tets(path, vertices, tets, True, place)
     note = f"{path.name}: filled with {len(tets)} tetrahedra, {len(vertices)} vertices, kept in {kept}"
     return TetMesh(vertices, tets, (*surface.notes, note, *repaired))

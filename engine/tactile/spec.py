@@ -40,14 +40,15 @@ class Camera:
 
     def project(self, points: np.ndarray) -> np.ndarray:
         """Columns and rows [pixel], float64 (n, 2), of points (n, 3) in the sensor frame [m]: (0, 0) is the middle of
-        the first pixel. NaN behind a pinhole."""
+        the first pixel. NaN behind the camera."""
         rotation, origin = self.sensor_from_camera[:3, :3], self.sensor_from_camera[:3, 3]
         seen = (np.asarray(points, float) - origin) @ rotation
         middle = 0.5 * np.array([self.width - 1, self.height - 1])
         if self.orthographic:
-            return seen[:, :2] / self.pixel_pitch + middle
-        with np.errstate(divide="ignore", invalid="ignore"):
-            flat = self.focal_length * seen[:, :2] / seen[:, 2:]
+            flat = seen[:, :2] / self.pixel_pitch
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                flat = self.focal_length * seen[:, :2] / seen[:, 2:]
         return np.where(seen[:, 2:] > 0.0, flat, np.nan) + middle
 
 

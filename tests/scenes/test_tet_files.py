@@ -175,7 +175,7 @@ def test_a_filled_mesh_is_kept_and_read_again(tmp_path, monkeypatch):
     """fTetWild never gives the same mesh twice; reload and replay must."""
     calls = []
 
-    def made(vertices, triangles, edge_length, place):
+    def made(vertices, triangles, edge_length, place, coarsen):
         calls.append(edge_length)
         return POINTS, TETS[:, [0, 2, 1, 3]]
 
