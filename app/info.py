@@ -6,8 +6,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from app.frame import Frame
 from app.tape import adhesive_pairs
 
@@ -16,7 +14,7 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
     """For `View.draw`.
 
     scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
-    (name -> (3,) [N] on the driven tool), pads (name, depth (h, w) [m], force [N]), coat_depth (mesh -> (k,) [m]),
+    (name -> (3,) [N] on the driven tool), pads (`TactileReader.for_view`), coat_depth (mesh -> (k,) [m]),
     tape (`app.tape.TapeReader.read`), adhesives (`app.tape.adhesive_pairs`), cut ({} or, while one is armed, its mesh
     and `lines`, polylines (k, 3) [m]).
     """
@@ -28,16 +26,14 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
     row = loop.operator.row_of_active()
     if frame.signals is not None and row is not None:
         forces[loop.operator.tools[loop.operator.teleop.active].name] = -frame.signals.drive_force[0, row]
-    pads = [
-        {"name": name, "depth": pad["depth"], "force": float(np.linalg.norm(pad["force"]))}
-        for name, pad in loop._tactile.items()
-    ]
+    reader = loop.session.tactile
+    pads, coats = (reader.for_view(loop._tactile), reader.coats(loop._tactile)) if reader is not None else ([], {})
     marks = [{"id": c.number, "label": c.label, "time": c.time, "automatic": c.automatic} for c in loop.checkpoints]
     return {
         "scene_name": loop.session.scene.name, "compute": loop.wiring.compute, "input": loop.operator.device.name,
         "latency_ms": latency, "slow": loop.slow, "teleop": loop.operator.about(frame.signals),
         "record": record_info(loop.wiring.recorder), "checkpoints": marks, "forces": forces, "pads": pads,
-        "coat_depth": loop._coats, "tape": loop._tape_now,
+        "coat_depth": coats, "tape": loop._tape_now,
         "cut": loop.armed_cut(), "adhesives": adhesive_pairs(loop.session.engine) if loop._tape is not None else [],
     }  # fmt: skip
 

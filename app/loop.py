@@ -19,7 +19,7 @@ from app.cutting import cut_request
 from app.frame import Frame, Request
 from app.info import loop_info
 from app.operator import Operator, lost
-from app.session import Session, read_pads
+from app.session import Session
 from app.tape import tape_reader
 from app.wiring import Outcome, View, Wiring
 from app.wishes import Wishes
@@ -210,10 +210,8 @@ class FrameLoop(Wishes):
         extra: dict[str, Any] = {}
         if stepped and self.operator.tools:
             extra["tools"] = self.operator.read_tools(self.session.engine)
-        if stepped and self.session.pads:
-            extra["tactile"], self._coats = read_pads(self.session, points)
-            self._add_pad_forces(extra["tactile"])
-            self._tactile = extra["tactile"]
+        if stepped and self.session.tactile is not None:
+            self._tactile = extra["tactile"] = self.session.tactile.read()
         if stepped and self._tape is not None:
             self._tape_now = extra["tape"] = self._tape.read()
         self._note_blocked()
@@ -229,14 +227,6 @@ class FrameLoop(Wishes):
             mode=mode, paused_reason=self.paused_reason if self.paused else "", realtime_factor=self.realtime,
             extra=extra,
         )  # fmt: skip
-
-    def _add_pad_forces(self, tactile: dict[str, dict]) -> None:
-        for image in self.session.pads:
-            points = self.session.model.meshes[image.mesh].points
-            force = self._signals.contact_force[0, points].sum(axis=0) + self._signals.friction_force[0, points].sum(
-                axis=0
-            )
-            tactile[image.name]["force"] = force
 
     def _note_blocked(self) -> None:
         """One event when the drive is held back, one when it is free again."""
@@ -319,7 +309,6 @@ class FrameLoop(Wishes):
         self._time, self.index = 0.0, 0
         self._points = engine.positions()
         self._signals = self._report = None
-        self._coats: dict[str, np.ndarray] = {}
         self._tactile: dict[str, dict] = {}
         self._tape = tape_reader(session)
         self._tape_now: dict[str, Any] = {}

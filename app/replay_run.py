@@ -22,6 +22,7 @@ from app.recorded_scene import scene_of, versions_of
 from app.replay import InputReplay, StateReplay
 from app.session import Session, choose_compute, load_session, quiet_warp
 from app.settings import Settings, config_dir
+from app.tactile import IMAGES
 from app.tape import edit_adhesive
 from engine.types import Control, StepReport
 
@@ -194,13 +195,11 @@ class Player:
     def info(self, frame) -> dict[str, Any]:
         """See `app.info.loop_info`; here with `replay`: seconds (length) and now."""
         tactile = frame.extra.get("tactile", {})
-        depths = self._depths(tactile)
-        pads = [
-            {"name": name, "depth": depths[name], "force": float(np.linalg.norm(pad.get("force", 0.0)))}
-            for name, pad in tactile.items()
-            if name in depths
-        ]
-        mesh_of = {image.name: image.mesh for image in self.session.pads}
+        reader, pads, coats = self.session.tactile, [], {}
+        if reader is not None:
+            images = self._images(tactile)
+            pads = reader.for_view({name: pad | images.get(name, {}) for name, pad in tactile.items()})
+            coats = reader.coats(tactile)
         return {
             "scene_name": self.session.scene.name,
             "input": self.replay.episode.name,
@@ -208,11 +207,7 @@ class Player:
             "forces": self._forces(frame),
             "pads": pads,
             "tape": frame.extra.get("tape", {}),
-            "coat_depth": {
-                mesh_of[name]: pad["coat_depth"]
-                for name, pad in tactile.items()
-                if name in mesh_of and "coat_depth" in pad
-            },
+            "coat_depth": coats,
             "replay": {
                 "seconds": self.replay.duration,
                 "now": float(self.replay.time[self._row]),
@@ -220,15 +215,15 @@ class Player:
             },
         }
 
-    def _depths(self, tactile: dict[str, dict]) -> dict[str, np.ndarray]:
-        """Depth image of each pad; of the rows between two recorded images, the earlier one."""
+    def _images(self, tactile: dict[str, dict]) -> dict[str, dict[str, np.ndarray]]:
+        """Images of each pad; of the rows between two recorded ones, the earlier ones."""
         row = self._row
-        while tactile and not any("depth" in pad for pad in tactile.values()):
+        while tactile and not any(name in pad for pad in tactile.values() for name in IMAGES):
             row -= 1
             if row < max(self._row - IMAGE_ROWS, 1):
                 return {}
             tactile = self.replay.frame(row).extra.get("tactile", {})
-        return {name: pad["depth"] for name, pad in tactile.items() if "depth" in pad}
+        return {pad: {n: values[n] for n in IMAGES if n in values} for pad, values in tactile.items()}
 
     def _forces(self, frame) -> dict[str, np.ndarray]:
         """Force on the first tool [N]; which tool was driven is not recorded."""

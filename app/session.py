@@ -9,13 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from app.cutting import blade_cutter
+from app.tactile import tactile_reader
 
 Progress = Callable[[str, float], None]  # what is being done, share done in [0, 1] or -1 when unknown
 
@@ -29,7 +28,7 @@ class Session:
     compute: str  # "cpu" or "cuda:0"
     scene: Any
     engine: Any
-    pads: list = field(default_factory=list)  # app.tactile.PadImage
+    tactile: Any = None  # app.tactile.TactileReader of a scene with pads
     seconds: float = 0.0  # [s] it took to load
     blade: Any = None  # engine.cutting.blade.BladeCutter of a scene with a blade
 
@@ -129,7 +128,7 @@ def load_session(
     say("preparing the engine", 0.94)
     engine = Engine(scene.model, scene.options)
     session = Session(str(path), tuple(overrides), compute, scene, engine)
-    session.pads = pad_images(scene, engine)
+    session.tactile = tactile_reader(scene, engine)
     session.blade = blade_cutter(scene, engine)
     say("first step", 0.97)
     start = engine.get_state()
@@ -138,24 +137,6 @@ def load_session(
     say("ready", 1.0)
     session.seconds = time.perf_counter() - begin
     return session
-
-
-def pad_images(scene, engine) -> list:
-    """One `PadImage` a pad of the scene, at rest now."""
-    from types import SimpleNamespace
-
-    from app.tactile import PadImage, holder
-
-    images = []
-    for spec in getattr(scene, "pads", ()):
-        pad = SimpleNamespace(
-            name=spec.name, mesh=spec.mesh, body=spec.body, coat=spec.coat, frame=spec.world_from_sensor,
-            pixel_pitch=spec.camera.pixel_pitch or 1e-4, resolution=(spec.camera.width, spec.camera.height),
-        )  # fmt: skip
-        name = holder(pad)
-        pose = engine.body_transform(name) if name else None
-        images.append(PadImage(pad, engine.mesh_positions(pad.mesh), pose))
-    return images
 
 
 def kernel_modules() -> list[str]:
@@ -209,18 +190,6 @@ def compile_kernels(compute: str, say: Progress) -> None:
         thread.join(0.1)
     if failure:
         raise failure[0]
-
-
-def read_pads(session: Session, points: np.ndarray) -> tuple[dict[str, dict], dict[str, np.ndarray]]:
-    """Tactile read-outs: pad -> {"depth" (h, w) [m], ...} for Frame.extra, and mesh -> depth of coat vertices [m]."""
-    out, coats = {}, {}
-    meshes = session.model.meshes
-    for image in session.pads:
-        pose = session.engine.body_transform(image.body) if image.body else None
-        depth, coat = image.depth(points[meshes[image.mesh].points], pose)
-        out[image.name] = {"depth": depth, "coat_depth": coat, "pixel_pitch": image.pitch}
-        coats[image.mesh] = coat
-    return out, coats
 
 
 def scene_file(path: str | Path) -> str:

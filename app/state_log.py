@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 
 from app.frame import Frame
+from app.tape import strip_rows
+
+FREE = 0.999  # damage from which a point counts as free
 
 
 class StateLog:
@@ -57,9 +60,10 @@ class StateLog:
             "tools": self._tools(frame),
             "meshes": self._meshes(frame),
             "pads": {
-                name: {"deepest": _rounded(np.max(pad["depth"], initial=0.0)), "force": _rounded(pad["force"])}
+                name: {"deepest": _rounded(np.max(pad["indentation"], initial=0.0)), "force": _rounded(pad["force"])}
                 for name, pad in frame.extra.get("tactile", {}).items()
             },
+            "tape": self._tape(frame),
             "record": None
             if record is None
             else {
@@ -86,6 +90,17 @@ class StateLog:
             out[info["tool"]] |= {"force": _rounded(info["drive_force"])}
         if "grip_force" in info:
             out[info["tool"]] |= {"opening": _rounded(info["opening"]), "grip_force": _rounded(info["grip_force"])}
+        return out
+
+    def _tape(self, frame: Frame) -> dict[str, Any]:
+        """Numbers of each roll, and how many points of its free end are stuck to something (`laid`)."""
+        found, out = frame.extra.get("tape", {}), {}
+        for name, roll in found.get("rolls", {}).items():
+            row = strip_rows(
+                self._loop.session.model.meshes[name].rest, self._loop.session.scene.rolls[name].spec.cell
+            )
+            laid = (np.nan_to_num(found["damage"][name], nan=1.0) < FREE) & (row > row.max() - roll["free_rows"])
+            out[name] = {key: _rounded(value) for key, value in roll.items()} | {"laid": int(laid.sum())}
         return out
 
     def _meshes(self, frame: Frame) -> dict[str, Any]:

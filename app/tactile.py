@@ -1,104 +1,96 @@
-"""What a pad feels, as an image: displacement of its coat, along the coat's normal, sampled on a pixel grid.
-
-The picture is taken in the coat's material coordinates (a pixel follows the gel, it does not stay over one place of the
-housing); for the sub-millimetre slip of a pressed pad the two differ by less than a few pixels.
-"""
+"""What the pads of a session feel, frame by frame: for the panels, the recorder and the replay."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from scipy.sparse import csr_matrix
+
+from engine.tactile.array import TactileArray
+
+SIGNALS = ("indentation", "forces", "markers")
+IMAGES = ("rgb", "indentation", "depth")  # entries of a pad that are images; "depth" in recordings of earlier versions
 
 
-class PadImage:
-    """Depth picture of one pad.
+class TactileReader:
+    """Signals of world 0.
 
     Args:
-        pad: with `mesh`, `coat` (k, 3) triangles in the mesh's vertices, `frame` (4, 4) pad to mesh with z out of the
-            coat, `pixel_pitch` [m], `resolution` (width, height) or None, and the body that holds it (`body`).
-        rest: the mesh's vertices at rest [m], (n, 3), world frame of the start.
-        body_start: pose of the holding body at rest, (4, 4), None when nothing holds it.
+        scene: with `pads` (engine.tactile.spec.SensorSpec). engine: stands in that scene.
+
+    Attributes:
+        notes: sentences about calibrations that could not be used.
     """
 
-    def __init__(self, pad, rest: np.ndarray, body_start: np.ndarray | None):
-        self.name = pad.name if getattr(pad, "name", None) else pad.mesh
-        self.mesh = pad.mesh
-        self.body = holder(pad)
-        self.pitch = float(pad.pixel_pitch)
-        coat = np.asarray(pad.coat)
-        self.vertices, local = np.unique(coat, return_inverse=True)
-        triangles = local.reshape(coat.shape)
-        self._pad_from_world = np.linalg.inv(np.asarray(pad.frame, float))
-        self._body_start = body_start
-        self._rest = self._to_pad(rest[self.vertices], body_start)
-        self._sample, self.shape, self._inside = _pixel_weights(
-            self._rest[:, :2], triangles, self.pitch, pad.resolution
-        )
+    def __init__(self, scene, engine):
+        self.sensors = tuple(getattr(scene, "pads", ()) or ())
+        self.colours, self.notes = load_colours(self.sensors)
+        signals = (*SIGNALS, "rgb") if self.colours else SIGNALS
+        self.array = TactileArray(engine, self.sensors, signals, self.colours)
+        self._rest = {s.name: self.array.reference("marker_pixel", s.name).copy() for s in self.sensors}
 
-    def _to_pad(self, x: np.ndarray, body: np.ndarray | None) -> np.ndarray:
-        """Pad frame of the start, the holder's motion taken out."""
-        if body is not None and self._body_start is not None:
-            back = self._body_start @ np.linalg.inv(body)
-            x = x @ back[:3, :3].T + back[:3, 3]
-        return x @ self._pad_from_world[:3, :3].T + self._pad_from_world[:3, 3]
+    def read(self) -> dict[str, dict[str, np.ndarray]]:
+        """Pad -> its signals now, copies: what a Frame carries and a recording keeps.
 
-    def depth(self, x: np.ndarray, body: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Depth picture and the coat's own.
-
-        Args:
-            x: mesh vertices now [m], (n, 3), world. body: pose of the holder now, (4, 4).
-
-        Returns:
-            picture [m], (height, width), positive where the coat is pushed in, 0 outside the coat; and the same at the
-            coat's vertices, (k,).
+        indentation (h, w) [m]; rgb (h, w, 3) uint8 of a calibrated pad; marker (m, 3), and displacement (k, 3) of the
+        coat's vertices, sensor frame [m]; marker_pixel (m, 2); coat_depth (k,), how far the coat's vertices are pushed
+        in [m]; wrench (6,), sensor frame [N, N m]; force (3,), of the wrench in the world [N].
         """
-        pushed = self._rest[:, 2] - self._to_pad(x[self.vertices], body)[:, 2]
-        return (self._sample @ pushed).reshape(self.shape), pushed
+        array, out = self.array, {}
+        array.update()
+        for spec in self.sensors:
+            name = spec.name
+            wrench, depth = array.numpy("wrench", name), array.coat_indentation(name)
+            values = {
+                "indentation": array.numpy("indentation", name), "marker": array.numpy("marker", name),
+                "marker_pixel": array.numpy("marker_pixel", name), "coat_depth": depth,
+                "displacement": array.coat_displacement(name), "wrench": wrench,
+                "force": array.world_from_sensor(name)[:3, :3] @ wrench[:3],
+            }  # fmt: skip
+            if name in self.colours:
+                values["rgb"] = array.numpy("rgb", name)
+            out[name] = values
+        return out
+
+    def for_view(self, tactile: dict[str, dict]) -> list[dict[str, Any]]:
+        """See `for_view`."""
+        return for_view(tactile, self._rest, {s.name: s.marker_shape for s in self.sensors})
+
+    def coats(self, tactile: dict[str, dict]) -> dict[str, np.ndarray]:
+        """Mesh -> how far its coat's vertices are pushed in [m], (k,)."""
+        mesh_of = {s.name: s.mesh for s in self.sensors}
+        return {mesh_of[n]: pad["coat_depth"] for n, pad in tactile.items() if n in mesh_of and "coat_depth" in pad}
 
 
-def holder(pad) -> str | None:
-    """Name of the body that holds a pad."""
-    for key in ("body", "held_by"):
-        if getattr(pad, key, None):
-            return getattr(pad, key)
-    return None
+def for_view(tactile: dict[str, dict], rest: dict[str, np.ndarray], shapes: dict[str, tuple]) -> list[dict[str, Any]]:
+    """What the panel shows of each pad that has an image: name, depth (h, w) [m] pushed in, rgb or None, marker and
+    marker_rest (m, 2) [pixel] or None, marker_shape, force [N] and its part along the sensor's axes `local` (3,).
 
-
-def _pixel_weights(uv, triangles, pitch, resolution):
-    """Sparse (pixels, vertices) barycentric weights; row 0 of the picture is at the largest v."""
-    low, high = uv.min(axis=0), uv.max(axis=0)
-    if resolution is None:
-        resolution = np.maximum(np.ceil((high - low) / pitch), 2)
-    width, height = int(resolution[0]), int(resolution[1])
-    center = 0.5 * (low + high)
-    columns = center[0] + (np.arange(width) - 0.5 * (width - 1)) * pitch
-    lines = center[1] - (np.arange(height) - 0.5 * (height - 1)) * pitch
-    rows, cols, data = [], [], []
-    filled = np.zeros(width * height, bool)
-    for triangle in triangles:
-        a, b, c = uv[triangle]
-        area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-        if abs(area) < 1e-18:
+    tactile: as `TactileReader.read` gives it, or a recording; rest: undeformed marker_pixel by pad; shapes: of grids.
+    """
+    found = []
+    for name, pad in tactile.items():
+        image = pad.get("indentation", pad.get("depth"))
+        if image is None:
             continue
-        corners = uv[triangle]
-        i = np.flatnonzero((columns >= corners[:, 0].min() - 1e-12) & (columns <= corners[:, 0].max() + 1e-12))
-        j = np.flatnonzero((lines >= corners[:, 1].min() - 1e-12) & (lines <= corners[:, 1].max() + 1e-12))
-        if not len(i) or not len(j):
-            continue
-        px, py = np.meshgrid(columns[i], lines[j])
-        wb = ((px - a[0]) * (c[1] - a[1]) - (py - a[1]) * (c[0] - a[0])) / area
-        wc = ((b[0] - a[0]) * (py - a[1]) - (b[1] - a[1]) * (px - a[0])) / area
-        wa = 1.0 - wb - wc
-        pixel = j[:, None] * width + i[None, :]
-        hit = (wa >= -1e-9) & (wb >= -1e-9) & (wc >= -1e-9) & ~filled[pixel]
-        pixels = pixel[hit]
-        filled[pixels] = True
-        for weight, vertex in zip((wa[hit], wb[hit], wc[hit]), triangle, strict=True):
-            rows.append(pixels)
-            cols.append(np.full(len(pixels), vertex))
-            data.append(weight)
-    shape = (width * height, len(uv))
-    if not rows:
-        return csr_matrix(shape), (height, width), filled.reshape(height, width)
-    sample = csr_matrix((np.concatenate(data), (np.concatenate(rows), np.concatenate(cols))), shape=shape)
-    return sample, (height, width), filled.reshape(height, width)
+        marker, start = pad.get("marker_pixel"), rest.get(name)
+        fits = start is not None and marker is not None and len(start) == len(marker) > 0
+        found.append(
+            {
+                "name": name, "depth": image, "rgb": pad.get("rgb"), "marker": marker if fits else None,
+                "marker_rest": start if fits else None, "marker_shape": shapes.get(name, (0, 0)),
+                "force": float(np.linalg.norm(pad.get("force", 0.0))),
+                "local": np.asarray(pad.get("wrench", np.zeros(6)), float)[:3],
+            }
+        )  # fmt: skip
+    return found
+
+
+def tactile_reader(scene, engine) -> TactileReader | None:
+    """None for a scene without pads."""
+    return TactileReader(scene, engine) if getattr(scene, "pads", ()) else None
+
+
+def load_colours(sensors) -> tuple[dict[str, Any], list[str]]:
+    """Colour models of the calibrated sensors by name, and sentences about those that cannot be used."""
+    return {}, []

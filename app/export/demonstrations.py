@@ -23,7 +23,7 @@ from app.record.state_hash import state_hash
 
 _SMALL = 64  # numbers a frame: more is an image or a field of points, not a vector for a policy
 _OBSERVED = ("signals/", "tactile/", "extra/")
-_IMAGES = ("rgb", "image", "depth")
+_IMAGES = ("rgb", "image", "indentation", "depth")
 _CONSTANTS = ("pixel_pitch",)
 _CLOCK_SLACK = 1e-6  # [s]
 

@@ -24,7 +24,7 @@ class RecorderSettings:
     keyframe_every: int = 150  # frames between exact states; more means smaller files and a longer way to any moment
     hash_every: int = 1  # frames between state hashes
     image_every: int = 3  # frames between tactile images; displacements and markers are in every frame
-    image_names: tuple[str, ...] = ("rgb", "depth", "image")  # which entries of a pad are images
+    image_names: tuple[str, ...] = ("rgb", "indentation", "depth", "image")  # which entries of a pad are images
     min_free_bytes: int = 300_000_000  # below this (plus what sealing needs) recording pauses: it never fills the disk
     sync_seconds: float = 2.0  # [s] how much a power loss may cost; a killed process loses nothing
     codec: str | None = None  # of the log: "zstd", "zlib", "raw"; None = the best installed

@@ -144,6 +144,11 @@ class TactileArray:
         where = self.layout.vertices[self._names[sensor]]
         return self.layout.rest[where, 2] - self._local.numpy()[world, where, 2]
 
+    def coat_displacement(self, sensor: str, world: int = 0) -> np.ndarray:
+        """How far each coat vertex has moved in the sensor frame [m], (k, 3), ordered like `coat`."""
+        where = self.layout.vertices[self._names[sensor]]
+        return self._local.numpy()[world, where] - self.layout.rest[where]
+
     # stages ---------------------------------------------------------------------------------------------------------
     def _sensor_poses(self) -> None:
         a, model = self.layout.arrays, self.engine.model

@@ -12,6 +12,7 @@ from app.frame import Request
 from app.record import Episode, Recorder, RecorderSettings
 from app.replay import StateReplay
 from app.replay_run import Player, replay_episode
+from app.tactile import for_view
 from devices.keyboard import Keyboard
 from engine.types import StepReport
 from tests.app.fakes import FakeView
@@ -47,7 +48,7 @@ class Clock:
 @pytest.fixture
 def player(episode):
     clock = Clock()
-    session = SimpleNamespace(scene=SimpleNamespace(name="my_own_scene"), pads=())
+    session = SimpleNamespace(scene=SimpleNamespace(name="my_own_scene"), tactile=None)
     return Player(StateReplay(episode), FakeView(), session, Keyboard(), clock, clock.sleep)
 
 
@@ -108,17 +109,19 @@ def test_a_scene_of_ones_own_has_to_be_named(episode):
         replay_episode(episode.path, True, None, "cpu", SimpleNamespace(print=lambda *_, **__: None))
 
 
-def test_a_pads_image_stays_between_two_recorded_ones(player):
+@pytest.mark.parametrize("kind", ["indentation", "depth"])  # depth: in recordings of earlier versions
+def test_a_pads_image_stays_between_two_recorded_ones(player, kind):
     """The recorder keeps every third image; the panel must not flicker."""
     images = {row: np.full((2, 3), float(row)) for row in (3, 6)}
     plain = player.replay.frame
 
     def frame(row: int):
-        pad = {"force": np.array([0.0, 3.0, 4.0]), **({"depth": images[row]} if row in images else {})}
+        pad = {"force": np.array([0.0, 3.0, 4.0]), **({kind: images[row]} if row in images else {})}
         out = plain(row)
         return dataclasses.replace(out, extra={**out.extra, "tactile": {"pad": pad}})
 
     player.replay.frame = frame
+    player.session.tactile = SimpleNamespace(for_view=lambda t: for_view(t, {}, {}), coats=lambda t: {})
     shown = {}
     for row in range(1, 8):
         player.view.wishes = [Request("seek", float(player.replay.time[row]))]

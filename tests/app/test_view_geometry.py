@@ -1,13 +1,11 @@
 """Draw-only geometry, fields and the tactile picture: numbers, no window."""
 
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import trimesh
 
 from app.fields import largest_strain, nice_limit, rest_inverse, to_vertices
-from app.tactile import PadImage
 from app.view.shading import Slab, split_sharp_edges
 
 
@@ -74,45 +72,3 @@ def test_a_slab_is_closed_has_its_thickness_and_faces_outwards():
     assert solid.is_watertight
     assert solid.volume == pytest.approx(0.1 * 0.1 * 2e-3)
     assert drawn[:, 2].max() == pytest.approx(1e-3) and drawn[:, 2].min() == pytest.approx(-1e-3)
-
-
-def _pad(resolution=(11, 11)):
-    x, f = _grid(11, 0.01)
-    frame = np.eye(4)
-    frame[:3, 3] = [0.005, 0.005, 0.0]  # pad frame in the middle of the coat, z out of it
-    pad = SimpleNamespace(mesh="gel", coat=f, frame=frame, pixel_pitch=1e-3, resolution=resolution, body="holder")
-    return x, PadImage(pad, x, np.eye(4))
-
-
-def test_a_dent_is_seen_where_it_is_and_positive():
-    x, image = _pad()
-    pressed = x.copy()
-    where = np.flatnonzero((x[:, 0] == 0.008) | (np.abs(x[:, 0] - 0.008) < 1e-9))
-    pressed[where, 2] -= 3e-4
-    depth, coat = image.depth(pressed, np.eye(4))
-    assert depth.shape == (11, 11)
-    assert depth[:, 8] == pytest.approx(3e-4) and depth[:, 2] == pytest.approx(0.0, abs=1e-15)
-    assert coat[where] == pytest.approx(3e-4)
-
-
-def test_the_first_row_of_the_picture_is_the_far_side():
-    x, image = _pad()
-    pressed = x.copy()
-    pressed[x[:, 1] > 0.0095, 2] -= 1e-4
-    depth, _ = image.depth(pressed, np.eye(4))
-    assert depth[0] == pytest.approx(1e-4) and depth[-1] == pytest.approx(0.0, abs=1e-15)
-
-
-def test_motion_of_the_holder_is_no_dent():
-    x, image = _pad()
-    pose = trimesh.transformations.rotation_matrix(0.4, [1, 1, 0])
-    pose[:3, 3] = [0.1, -0.2, 0.3]
-    moved = x @ pose[:3, :3].T + pose[:3, 3]
-    depth, _ = image.depth(moved, pose)
-    assert np.abs(depth).max() < 1e-12
-
-
-def test_pixels_outside_the_coat_are_zero():
-    x, image = _pad((21, 11))
-    depth, _ = image.depth(x - [0, 0, 1e-3], np.eye(4))
-    assert depth[:, :5] == pytest.approx(0.0) and depth[:, 10] == pytest.approx(1e-3)
