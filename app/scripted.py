@@ -118,6 +118,9 @@ class SeeingOperator:
         columns = np.asarray(frame.points)[body.points + 1 : body.points + 4].T
         # the mesh frame's origin, which is what the tool's target is given in
         self._palm = origin + columns @ np.asarray(body.com_from_mesh)[:3, 3]
+        told = getattr(frame, "extra", {}).get("tools", {}).get(tool.name)
+        if told is not None and not tool.fingers:
+            self._closure = float(told["closure"])
         if tool.fingers:
             driven = [name for name, joint in model.joints.items() if joint.drive is not None]
             target = frame.control.joint_target[0, [driven.index(f) for f in tool.fingers]]

@@ -45,7 +45,8 @@ def add_robot(draft, name: str, entity: RobotEntity) -> None:
             surfaces[head] = surface
     pads = _add_sensors(draft, name, entity, kinematics, poses, group_of, surfaces)
     _filter_contact(draft, name, entity, file, group_of, bodies, pads)
-    robot = Robot(name, kinematics, base, start, bodies, tools, entity.lead)
+    gels = {pad.mesh: f"{name}.{pad.group}" for pad in pads}
+    robot = Robot(name, kinematics, base, start, bodies, tools, entity.lead, gels)
     draft.robots[name] = robot
     for tool in tools:
         _add_tool(draft, robot, tool, group_of, poses, surfaces, entity, pads)
@@ -266,7 +267,7 @@ def _tools(name: str, entity: RobotEntity, kinematics: Kinematics) -> tuple[Robo
         group = next(h for h, links in kinematics.robot.rigid_groups().items() if asked.link in links)
         tools.append(RobotTool(
             tool_name, asked.link, frame, f"{name}.{group}", np.array(arm, int), moved, fingers, opened, closed,
-            asked.lever,
+            _effort(label, asked, kinematics, fingers), asked.closing_time, asked.lever,
         ))  # fmt: skip
     return tuple(tools)
 
@@ -288,6 +289,17 @@ def _gripper(label: str, asked: EndEffector, kinematics: Kinematics):
                              f"its limits are {low:g} to {high:g}", asked.at(key))  # fmt: skip
         ends.append(values)
     return fingers, *ends
+
+
+def _effort(label: str, asked: EndEffector, kinematics: Kinematics, fingers: np.ndarray) -> np.ndarray:
+    limits = {joint.name: joint.effort for joint in kinematics.robot.joints}
+    for joint in asked.effort:
+        if joint not in asked.open:
+            raise SceneError(
+                f"end effector '{label}': effort names '{joint}', which is not one of its gripper's joints: "
+                f"{legal_list(asked.open) or 'none'}", asked.at("effort"),
+            )  # fmt: skip
+    return np.array([asked.effort.get(kinematics.names[i], limits[kinematics.names[i]]) for i in fingers], float)
 
 
 def _add_tool(draft, robot: Robot, tool: RobotTool, group_of, poses, surfaces, entity: RobotEntity, pads) -> None:

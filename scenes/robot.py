@@ -61,6 +61,11 @@ class EndEffector(Record):
     )
     open: dict = setting(JOINT_POSITIONS, "gripper joints when open", factory=dict)
     closed: dict = setting(JOINT_POSITIONS, "the same joints when closed", factory=dict)
+    effort: dict = setting(
+        MapOf(Quantity("joint force", above=0.0), also="."),
+        "resistance at which a gripper joint stops closing; of others: the limit in the file", factory=dict,
+    )  # fmt: skip
+    closing_time: float = setting(Quantity("time", above=0.0), "from open to closed, at the fastest", 0.5)
     lever: float = setting(Quantity("length", above=0.0), "how much one radian counts against metres", 0.1)
 
 
@@ -109,7 +114,7 @@ ROBOT = Table(RobotEntity, title="robot")
 class RobotTool:
     """One end effector. link, frame (4, 4): link from tool; body: driven body that carries it; arm (k,): coordinates
     that bring it to its target; moves_base: the base follows instead; fingers (f,): coordinates of its gripper, opened,
-    closed (f,) [m or rad]; lever [m]: of a radian."""
+    closed (f,) [m or rad], effort (f,) [N or N m] at which they stop, closing_time [s]; lever [m]: of a radian."""
 
     name: str
     link: str
@@ -120,13 +125,16 @@ class RobotTool:
     fingers: np.ndarray
     opened: np.ndarray
     closed: np.ndarray
+    effort: np.ndarray
+    closing_time: float = 0.5
     lever: float = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Robot:
     """A robot of a built scene. base: (4, 4) world from root link at start; start (n,): coordinates at start; bodies:
-    driven body -> the link whose frame is its mesh frame; lead [m or rad]: how far targets run ahead of held joints."""
+    driven body -> the link whose frame is its mesh frame; lead [m or rad]: how far targets run ahead of held joints;
+    gels: mesh of a sensor on it -> body."""
 
     name: str
     kinematics: Kinematics
@@ -135,6 +143,7 @@ class Robot:
     bodies: dict[str, str]
     tools: tuple[RobotTool, ...]
     lead: float
+    gels: dict[str, str]
 
     def transforms(self, q: np.ndarray, base: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Poses (4, 4), world from mesh, of all driven bodies at coordinates q (n,): rows of Control.body_transform."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polyscope as ps
+from scipy.spatial import cKDTree
 
 from app import fields
 from app.frame import Frame
@@ -111,8 +112,14 @@ class Structures:
             by_transform = info.kind == "body" and info.rest is not None and info.body >= 0
             reference = np.asarray(info.rest) if by_transform else x
             drawn.source, faces = split_sharp_edges(reference, triangles)
+            if by_transform and info.visual is not None:  # a robot's link is drawn finer than it collides
+                shown = np.asarray(info.visual[0])
+                fine, faces = split_sharp_edges(shown, np.asarray(info.visual[1]))
+                drawn.source = cKDTree(reference).query(shown[fine])[1]  # fields are shown from the nearest vertex
+                vertices = shown[fine]
+            else:
+                vertices = reference[drawn.source]
             drawn.moves = "never" if info.kind == "static" else "transform" if by_transform else "points"
-            vertices = reference[drawn.source]
         if info.kind in ("shell", "solid") and len(triangles):
             rest = np.asarray(info.rest) if info.rest is not None else x
             drawn.dm_inv = fields.rest_inverse(rest, triangles)

@@ -1,7 +1,7 @@
 """Which joint coordinates bring links to poses: damped least squares within limits, with a posture for what is left.
 
     minimise  1/2 |W (e - J dq)|^2 + 1/2 lambda^2 |dq|^2   with   low <= q + dq <= high,
-    dq += (1 - J^+ J) g (posture - q)   over the joints that are not at a bound
+    dq += (1 - J^+ J) g (posture - q)   over the joints that are not at a bound, g fading with the error
 
 e: position error [m] and rotation vector times `lever` [m]. lambda^2 = |W e|^2 / 2 + floor vanishes with the error, so
 reachable targets are reached quadratically and unreachable ones approached without oscillation: Sugihara 2011,
@@ -21,7 +21,8 @@ import numpy as np
 from engine.robots.kinematics import Kinematics
 
 FLOOR = 1e-10  # [m2] smallest lambda^2
-STALLED = 1e-4  # [-] relative progress of the error below which an iteration counts as none
+FADE = 1e-2  # [m] error above which the posture counts little: first the target
+STALLED = 1e-6  # [-] relative progress of the error below which an iteration counts as none
 PATIENCE = 6  # iterations without progress before giving up
 
 
@@ -134,7 +135,8 @@ def _descend(robot, targets, q, posture, low, high, options: InverseOptions) -> 
             without += 1
         if reached or without > PATIENCE:
             break
-        q = np.clip(q + _bounded_step(jacobian, error, options.posture_gain * (posture - q), q, low, high), low, high)
+        pull = options.posture_gain * FADE**2 / (FADE**2 + size) * (posture - q)
+        q = np.clip(q + _bounded_step(jacobian, error, pull, q, low, high), low, high)
     return _judge(robot, targets, best_q, iteration + 1, options)
 
 
@@ -175,9 +177,11 @@ def pose_error(frame: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.nd
 def _bounded_step(jacobian, error, pull, q, low, high) -> np.ndarray:
     """dq (n,) of the damped problem with bounds; joints on a bound leave it one round at a time."""
     damping = 0.5 * float(error @ error) + FLOOR
-    step, free = np.zeros(len(q)), np.ones(len(q), bool)
+    step, free = np.zeros(len(q)), high > low
     rest = error
     for _ in range(len(q)):
+        if not free.any():
+            break
         wanted = _damped_step(jacobian[:, free], rest, pull[free], damping)
         bounded = np.clip(wanted, low[free] - q[free], high[free] - q[free])
         passed = bounded != wanted
@@ -186,8 +190,6 @@ def _bounded_step(jacobian, error, pull, q, low, high) -> np.ndarray:
             break
         free[np.flatnonzero(free)[passed]] = False
         rest = error - jacobian[:, ~free] @ step[~free]
-        if not free.any():
-            break
     return step
 
 

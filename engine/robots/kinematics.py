@@ -116,8 +116,8 @@ class Kinematics:
                 continue
             skew = np.array([local[2, 1] - local[1, 2], local[0, 2] - local[2, 0], local[1, 0] - local[0, 1]])
             angle = np.arctan2(0.5 * axis @ skew, 0.5 * (np.trace(local[:3, :3]) - 1.0))
-            middle = 0.5 * (self.lower[i] + self.upper[i])
-            near_turn = middle if np.isfinite(middle) else q[i]
+            limited = np.isfinite([self.lower[i], self.upper[i]]).all()
+            near_turn = 0.5 * (self.lower[i] + self.upper[i]) if limited else q[i]
             q[i] = angle + 2.0 * np.pi * np.round((near_turn - angle) / (2.0 * np.pi))
         return q
 
