@@ -9,6 +9,8 @@ from pathlib import Path
 
 import yaml
 
+from devices.document import load_plain
+
 COLOR_MODES = ("material", "tape", "adhesion", "strain", "force", "depth")
 QUALITIES = ("auto", "high", "medium", "low")
 
@@ -42,7 +44,7 @@ def _number(value) -> float:
 
 
 def _default_scales() -> dict[str, float]:
-    return {"strain": 0.01, "force": 0.05, "depth": 0.001, "trace": 5.0, "adhesion": 1.0}
+    return {"strain": 0.01, "force": 0.05, "depth": 0.001, "flow": 5.0, "trace": 5.0, "adhesion": 1.0}
 
 
 @dataclass
@@ -53,8 +55,8 @@ class Settings:
         ui_scale: 0 = from the window's size.
         collapsed: panels reduced to their title.
         color_mode: one of COLOR_MODES.
-        scales: upper ends of the locked colour and trace scales: strain [-], force [N a point], depth [m], trace [N],
-            adhesion [-].
+        scales: upper ends of the locked colour and trace scales: strain [-], force [N a point], depth [m], marker flow
+            [pixel], trace [N], adhesion [-].
         quality: one of QUALITIES.
         overlay_seen: the first-start page was closed once.
     """
@@ -79,10 +81,10 @@ class Settings:
         path = path or config_dir() / "settings.yaml"
         settings = cls()
         try:
-            raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+            raw = load_plain(path)
         except FileNotFoundError:
             return settings
-        except (OSError, yaml.YAMLError) as error:
+        except (OSError, ValueError) as error:
             settings.warnings.append(f"{path} could not be read ({error}); defaults are used")
             return settings
         if not isinstance(raw, dict):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.npz import read_npz
+
 FORMAT_VERSION = 1
 COLLISION = (
     "surface_dhat", "surface_half_thickness", "surface_kappa", "surface_friction_mu", "surface_self_collision",
@@ -64,10 +66,9 @@ def load_state(path, fingerprint: str, options=None) -> dict[str, np.ndarray]:
     """Raises ValueError when the file is not a state, is newer than this version, is of another model, or was saved
     under other options (options None: any will do, and the run goes on differently)."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = read_npz(path)
         header = json.loads(arrays.pop("header").tobytes().decode())
-        version = header["version"]
+        version, _ = int(header["version"]), (header["fingerprint"][:1], header["options"].keys())
     except FileNotFoundError:
         raise
     except Exception as error:

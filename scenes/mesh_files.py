@@ -19,6 +19,8 @@ from scenes.units import UNITS
 
 MAX_BYTES = 256 << 20  # [byte] mesh file
 MAX_TRIANGLES = 500_000
+MAX_CORNERS = 256  # of one face in an OBJ: cutting it into triangles takes the third power of that
+FARTHEST = 1e9  # of a coordinate, in the file's unit: beyond it squares of distances lose their meaning
 LARGEST_GUESS = 2.0  # [m] a mesh without declared units larger than this is taken for millimetres, and refused
 SMALLEST_GUESS = 1e-4  # [m] smaller than this: likewise
 
@@ -60,6 +62,8 @@ def read_surface(
     if repair:
         vertices, triangles, repaired = repair_surface(vertices, triangles)
         notes += tuple(f"{path.name}: {text}" for text in repaired)
+        if not len(triangles):
+            raise SceneError(f"{path.name}: nothing is left after repair: {'; '.join(repaired)}", place)
     vertices = vertices - origin_of(vertices, origin)
     defects = tuple(find_defects(vertices, triangles))
     return SurfaceMesh(vertices, triangles, notes, defects)
@@ -134,6 +138,9 @@ def _check_finite(path: Path, vertices: np.ndarray, place: Place | None) -> None
     wrong = np.flatnonzero(~np.isfinite(vertices).all(axis=1))
     if len(wrong):
         raise SceneError(f"{path.name}: vertex {wrong[0]} is not a finite number ({len(wrong)} in all)", place)
+    far = np.flatnonzero((np.abs(vertices) > FARTHEST).any(axis=1))
+    if len(far):
+        raise SceneError(f"{path.name}: vertex {far[0]} lies beyond {FARTHEST:g} ({len(far)} in all)", place)
 
 
 def read_bytes(path: Path, place: Place | None) -> bytes:
@@ -206,12 +213,18 @@ def _read_obj(path: Path, place: Place | None) -> tuple[np.ndarray, np.ndarray]:
             continue
         if words[0] == "v":
             vertices.append(_three_numbers(words[1:4], path, number))
+            if len(vertices) > 3 * MAX_TRIANGLES:
+                message = f"more than {3 * MAX_TRIANGLES} vertices: simplify it first"
+                raise SceneError(message, Place(str(path), number, 1))
             continue
         try:
             corners = [int(word.split("/")[0]) for word in words[1:]]
         except ValueError:
             raise SceneError(f"not a face: '{line.strip()[:60]}'", Place(str(path), number, 1)) from None
         corners = [c - 1 if c > 0 else len(vertices) + c for c in corners]
+        if len(corners) > MAX_CORNERS or len(faces) >= MAX_TRIANGLES:
+            most = f"{MAX_CORNERS} corners a face, {MAX_TRIANGLES} faces at most"
+            raise SceneError(f"too large: {most}; simplify it first", Place(str(path), number, 1))
         if len(corners) < 3 or any(not 0 <= c < len(vertices) for c in corners):
             message = f"face '{line.strip()[:60]}' needs at least 3 corners among {len(vertices)} vertices so far"
             raise SceneError(message, Place(str(path), number, 1))

@@ -87,6 +87,8 @@ def _nodes_2(lines: _Lines) -> dict[int, list[float]]:
     nodes = {}
     for _ in range(lines.integers(1)[0]):
         values = lines.floats(4)
+        if values[0] != values[0] // 1 or abs(values[0]) >= 2**53:
+            raise lines.fail(f"a node is numbered {values[0]}; a whole number belongs here")
         nodes[int(values[0])] = values[1:4]
     return nodes
 

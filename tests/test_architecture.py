@@ -33,14 +33,14 @@ DRIVERS = {"pyspacemouse", "easyhid", "sdl2", "xr", "cv2", "mediapipe"}  # in a 
 
 # Rows of the engine, lowest first: a module imports its own row and lower ones.
 ROWS = (
-    {"types", "options", "materials", "math"},
+    {"types", "options", "materials", "math", "npz", "live"},
     {"mesh", "distance"},
     {"energies", "contact", "adhesion"},
-    {"linear", "reduce", "edits"},
+    {"linear", "reduce", "edits", "asked"},
     {"stepper", "working"},
     {"tape", "cutting", "tactile", "robots"},
     {"builder"},
-    {"engine", "saving", "signals", "settling", "topology", "yielding", "renewal"},
+    {"engine", "saving", "signals", "settling", "topology", "yielding", "renewal", "pushing"},
 )
 
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 80

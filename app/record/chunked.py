@@ -113,8 +113,8 @@ def write_array(group: h5py.Group, name: str, array: np.ndarray) -> h5py.Dataset
 
 def read_array(dataset: h5py.Dataset) -> np.ndarray:
     """Inverse of `write_array`."""
+    _check(dataset)
     if dataset.shape == ():
-        _check(dataset)
         array = np.asarray(dataset[()])
     else:
         array = read_rows(dataset, 0, dataset.shape[0])

@@ -285,6 +285,8 @@ class Episode:
         state = {}
         for name in group:
             dataset = self._file.dataset(f"state/keyframe/{number:06d}/{name}")
+            if dataset is None:
+                raise EpisodeError(f"{self.path.name}: keyframe {number} holds {name!r}, which is not an array")
             state[str(read_attr(dataset, "name", name))] = read_array(dataset)
         return state
 

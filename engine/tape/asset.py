@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.materials import ContactMaterial, ShellMaterial
+from engine.npz import read_npz
 
 if TYPE_CHECKING:
     from engine.tape.winding import RollSpec
 
 FORMAT_VERSION = 1
+MAX_BYTES = 1 << 30  # of all arrays of one roll
 ARRAYS = {  # name -> (dtype, shape of a row)
     "rest_vertices": (np.float64, (3,)),
     "vertices": (np.float64, (3,)),
@@ -134,10 +136,9 @@ def load_roll(path) -> RollAsset:
     from engine.tape.winding import RollSpec  # here: winding makes assets
 
     try:
-        with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
+        found = read_npz(path, MAX_BYTES)
         header = json.loads(found.pop("header").tobytes().decode())
-        version = header["version"]
+        version = int(header["version"])
         if header["kind"] != "tacktile roll":
             raise ValueError(f"its kind is {header['kind']!r}")
     except FileNotFoundError:
@@ -148,11 +149,14 @@ def load_roll(path) -> RollAsset:
         raise ValueError(f"'{path}' has roll format {version}; this version reads up to {FORMAT_VERSION}")
     arrays = _taken(path, found, ARRAYS, "")
     feet = Feet(**_taken(path, found, FOOT_ARRAYS, "foot_")) if "foot_point" in found else None
-    spec = dict(header["spec"])
-    spec["material"] = ShellMaterial(**spec["material"])
-    spec["contact"] = ContactMaterial(**spec["contact"])
-    record = None if header["settled"] is None else SettleRecord(**header["settled"])
-    asset = RollAsset(spec=RollSpec(**spec), feet=feet, settled=record, **arrays)
+    try:
+        spec = dict(header["spec"])
+        spec["material"] = ShellMaterial(**spec["material"])
+        spec["contact"] = ContactMaterial(**spec["contact"])
+        record = None if header["settled"] is None else SettleRecord(**header["settled"])
+        asset = RollAsset(spec=RollSpec(**spec), feet=feet, settled=record, **arrays)
+    except (TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"'{path}' has a header that does not describe a roll: {error}") from error
     _check(path, asset)
     return asset
 
