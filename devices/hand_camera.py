@@ -44,27 +44,38 @@ def read_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--side", default="right", choices=("right", "left", "both"))
     parser.add_argument("--facing", default="operator", choices=tuple(AXES), help="what the camera looks at")
     parser.add_argument("--mirror", action="store_true", help="the camera turns its picture left to right")
+    parser.add_argument("--confidence", type=float, default=0.5, help="from which on a hand counts as found")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="default: 47448 for the right hand, 47449 for the left")
     return parser.parse_args(arguments)
 
 
-def load_tracker(model: str):
-    """(cv2, mediapipe, detector). Exits with the line that mends it."""
+def load_libraries(model: str):
+    """(cv2, mediapipe, vision). Exits with the line that mends it."""
     if not os.path.isfile(model):
         raise Refusal(f"there is no hand model at {model}. Fetch it:\ncurl -o {model} {MODEL_URL}")
     try:
         import cv2
         import mediapipe
-        from mediapipe.tasks.python import BaseOptions, vision
+        from mediapipe.tasks.python import vision
     except ImportError as error:
         line = f"{sys.executable} -m pip install mediapipe"
         raise Refusal(f"mediapipe is not installed here ({error}). Install it: {line}") from None
+    return cv2, mediapipe, vision
+
+
+def make_detector(mediapipe, vision, model: str, confidence: float):
+    """To be closed by `with`."""
+    options = vision.HandLandmarkerOptions(
+        base_options=mediapipe.tasks.BaseOptions(model_asset_path=model),
+        running_mode=vision.RunningMode.VIDEO,
+        num_hands=2,
+        min_hand_detection_confidence=confidence,
+        min_hand_presence_confidence=confidence,
+        min_tracking_confidence=confidence,
+    )
     try:
-        options = vision.HandLandmarkerOptions(
-            base_options=BaseOptions(model_asset_path=model), running_mode=vision.RunningMode.VIDEO, num_hands=2
-        )
-        return cv2, mediapipe, vision.HandLandmarker.create_from_options(options)
+        return vision.HandLandmarker.create_from_options(options)
     except Exception as error:  # noqa: BLE001 - MediaPipe raises what its C++ side says
         text = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         what = f"{model} is no hand model that this mediapipe reads ({text})"
@@ -147,18 +158,25 @@ def side_of(category: str, mirror: bool) -> str:
 
 
 def watch(options: argparse.Namespace) -> None:
-    cv2, mediapipe, detector = load_tracker(options.model)
+    cv2, mediapipe, vision = load_libraries(options.model)
     capture = open_camera(cv2, options.camera)
     sides = ("right", "left") if options.side == "both" else (options.side,)
     links = {side: Link(options.host, options.port or PORTS[side]) for side in sides}
+    with make_detector(mediapipe, vision, options.model, options.confidence) as detector:
+        pictures, hands = send_hands(options, cv2, mediapipe, capture, detector, links)
+    print(f"{pictures} pictures, {hands} hands", flush=True)
+
+
+def send_hands(options, cv2, mediapipe, capture, detector, links: dict[str, Link]) -> tuple[int, int]:
+    """Until the video ends: (pictures, hands sent)."""
     live = options.camera.isdigit() or options.camera.startswith("/dev/")
-    start, last, pictures, seen = time.monotonic(), -1, 0, 0
+    start, last, pictures, hands = time.monotonic(), -1, 0, 0
     while True:
         good, frame = capture.read()
         if not good:
             if live:
                 raise Refusal(f"camera {options.camera} sends no more pictures: plug it in again")
-            break
+            return pictures, hands
         pictures += 1
         t = time.monotonic() - start if live else pictures / (capture.get(cv2.CAP_PROP_FPS) or 30.0)
         last = max(last + 1, int(1000 * t))  # MediaPipe wants a time that grows
@@ -168,9 +186,8 @@ def watch(options: argparse.Namespace) -> None:
         for image, world, labels in zip(found.hand_landmarks, found.hand_world_landmarks, found.handedness):  # noqa: B905
             side = side_of(labels[0].category_name, options.mirror)
             if side in links:
-                seen += 1
+                hands += 1
                 links[side].send(message(image, world, side, labels[0].score, (width, height), options.facing, t))
-    print(f"{pictures} pictures, {seen} hands", flush=True)
 
 
 if __name__ == "__main__":

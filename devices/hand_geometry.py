@@ -19,7 +19,7 @@ BONES = tuple((WRIST if k % 4 == 1 else k - 1, k) for k in range(1, NUM_LANDMARK
 # of the 26 joints: palm, wrist, thumb 4 (metacarpal ... tip), four fingers 5 each with a metacarpal that is left out
 FROM_OPENXR = (1, 2, 3, 4, 5, *(6 + 5 * finger + k for finger in range(4) for k in (1, 2, 3, 4)))
 
-PINCH_CLOSED, PINCH_OPEN = 0.2, 0.9  # [-] thumb-index distance over palm length: shut, wide open
+PINCH_CLOSED, PINCH_OPEN = 0.25, 0.9  # [-] thumb-index distance over palm length: shut, wide open
 
 
 def landmarks_of(joints: np.ndarray) -> np.ndarray:
