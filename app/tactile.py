@@ -17,16 +17,12 @@ class TactileReader:
 
     Args:
         scene: with `pads` (engine.tactile.spec.SensorSpec). engine: stands in that scene.
-
-    Attributes:
-        notes: sentences about calibrations that could not be used.
     """
 
     def __init__(self, scene, engine):
         self.sensors = tuple(getattr(scene, "pads", ()) or ())
-        self.colours, self.notes = load_colours(self.sensors)
-        signals = (*SIGNALS, "rgb") if self.colours else SIGNALS
-        self.array = TactileArray(engine, self.sensors, signals, self.colours)
+        calibrated = any(getattr(s, "calibration", None) is not None for s in self.sensors)
+        self.array = TactileArray(engine, self.sensors, (*SIGNALS, "rgb") if calibrated else SIGNALS)
         self._rest = {s.name: self.array.reference("marker_pixel", s.name).copy() for s in self.sensors}
 
     def read(self) -> dict[str, dict[str, np.ndarray]]:
@@ -47,7 +43,7 @@ class TactileReader:
                 "displacement": array.coat_displacement(name), "wrench": wrench,
                 "force": array.world_from_sensor(name)[:3, :3] @ wrench[:3],
             }  # fmt: skip
-            if name in self.colours:
+            if name in array.colours:
                 values["rgb"] = array.numpy("rgb", name)
             out[name] = values
         return out
@@ -89,8 +85,3 @@ def for_view(tactile: dict[str, dict], rest: dict[str, np.ndarray], shapes: dict
 def tactile_reader(scene, engine) -> TactileReader | None:
     """None for a scene without pads."""
     return TactileReader(scene, engine) if getattr(scene, "pads", ()) else None
-
-
-def load_colours(sensors) -> tuple[dict[str, Any], list[str]]:
-    """Colour models of the calibrated sensors by name, and sentences about those that cannot be used."""
-    return {}, []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -51,7 +50,8 @@ def link_from_gel(sensor) -> np.ndarray:
 def sensor_of(name: str, pad: GelPad, mesh: GelMesh, coat: np.ndarray, held: np.ndarray) -> SensorSpec:
     """The sensor of a gel that stands alone: its world is the gel frame.
 
-    Raises SceneError: image too large or too small, a camera that sees nothing of the coat, dots outside the coat.
+    Raises SceneError: image too large or too small, a camera that sees nothing of the coat, dots outside the coat, a
+    calibration that cannot be read or is another sensor's.
     """
     frame = sensor_frame(mesh.vertices, coat)
     points = transform_points(np.linalg.inv(frame), mesh.vertices)
@@ -62,8 +62,21 @@ def sensor_of(name: str, pad: GelPad, mesh: GelMesh, coat: np.ndarray, held: np.
     triangle, weights, shape = _markers(name, pad, points, coat)
     return SensorSpec(
         name, name, None, coat, held, frame, camera, triangle, weights, shape,
-        calibration=None if pad.calibration is None else Path(pad.calibration), preset=pad.preset,
+        calibration=_calibration(name, pad, camera), preset=pad.preset,
     )  # fmt: skip
+
+
+def _calibration(name: str, pad: GelPad, camera: Camera):
+    if pad.calibration is None:
+        return None
+    from engine.tactile.calibration import CalibrationError, load_calibration  # here: most pads have none
+
+    try:
+        calibration = load_calibration(pad.calibration)
+        calibration.check_camera(camera, pad.preset)
+    except CalibrationError as error:
+        raise SceneError(f"{name}: {error}", pad.at("calibration")) from None
+    return calibration
 
 
 def sensor_frame(vertices: np.ndarray, coat: np.ndarray) -> np.ndarray:

@@ -25,6 +25,8 @@ class ViewState:
     info: dict[str, Any] = field(default_factory=dict)  # see app.info.loop_info
     requests: list[Request] = field(default_factory=list)
     traces: dict[str, deque] = field(default_factory=dict)  # name -> (3,) forces [N], one a frame
+    pad_traces: dict[str, deque] = field(default_factory=dict)  # pad -> (3,) forces [N] along the sensor's axes
+    enlarged: str = ""  # pad shown in large
     tape_traces: dict[str, deque] = field(default_factory=dict)  # pull and tension [N], payout [m], turned [rad]
     realtime: deque = field(default_factory=lambda: deque(maxlen=HISTORY))
     newton: deque = field(default_factory=lambda: deque(maxlen=HISTORY))
@@ -104,6 +106,9 @@ class ViewState:
                 self.stages[stage] = 0.9 * self.stages.get(stage, seconds) + 0.1 * seconds
         for name, force in info.get("forces", {}).items():
             self.traces.setdefault(name, deque(maxlen=HISTORY)).append(np.asarray(force, float))
+        for pad in info.get("pads", ()):
+            values = np.asarray(pad.get("local", np.zeros(3)), float)
+            self.pad_traces.setdefault(pad["name"], deque(maxlen=HISTORY)).append(values)
         self._take_tape(info)
 
     def _take_tape(self, info: dict[str, Any]) -> None:
@@ -121,6 +126,7 @@ class ViewState:
     def clear_history(self) -> None:
         """After a reset or another scene: old traces would be read as new ones."""
         self.traces.clear()
+        self.pad_traces.clear()
         self.tape_traces.clear()
         self.realtime.clear()
         self.newton.clear()

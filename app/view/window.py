@@ -18,12 +18,13 @@ from app.frame import Frame, Request
 from app.settings import Settings
 from app.view import palette, theme
 from app.view.ghost import Ghost
-from app.view.images import DepthImages
+from app.view.images import PadImages
 from app.view.keys import Feed, KeyReader, help_texts
 from app.view.layout import compute_layout
 from app.view.materials import load_materials
 from app.view.panels import (
     overlay,
+    pad_large,
     record,
     scene_picker,
     solver,
@@ -95,7 +96,7 @@ class Window:
         self.problem = ""  # traceback of the last exception while drawing
         self._progress: tuple[str, float] | None = ("starting", 0.0)
         self._structures = Structures()
-        self._images = DepthImages()
+        self._images = PadImages()
         self._quality = Quality(settings.quality)
         self._ghost: Ghost | None = None
         self._bookmarks: dict = {}
@@ -259,6 +260,7 @@ class Window:
             self.toggle_help()
         if "Escape" in pressed:
             state.overlay = state.picker = False
+            state.enlarged = ""
         if self._progress is not None:
             _loading(state, layout, *self._progress)
             return
@@ -273,6 +275,7 @@ class Window:
             self._ghost.draw(state.frame, layout["view"])
         timeline.draw(state, layout)
         view_bar.banner(state, layout)
+        pad_large.draw(state, layout, self._images)
         scene_picker.draw(state, layout)
         overlay.draw(state, layout)
         _border(state, width, height, layout.scale)

@@ -26,7 +26,8 @@ class TactileArray:
         engine: the engine whose gels are read; nothing of it is changed.
         sensors: see `SensorSpec`.
         signals: names of `SIGNALS` or `GROUPS`; what is not asked for is not computed and takes no memory.
-        colours: sensor name -> colour model (`engine.tactile.rgb`) for `rgb`; sensors without one give none.
+        colours: sensor name -> colour model for `rgb`; None: `engine.tactile.rgb.ColourModel` of every sensor with a
+            calibration. Sensors without one give no colour image.
         contact_pressure: [Pa] above which a pixel counts as touched.
         capture: replay the launches as a graph.
 
@@ -40,7 +41,7 @@ class TactileArray:
     ):  # fmt: skip
         self.engine, self.sensors = engine, tuple(sensors)
         self.groups = checked(signals)
-        self.colours = dict(colours or {})
+        self.colours = colours if colours is not None else self._colour_models() if "rgb" in self.groups else {}
         self.contact_pressure = contact_pressure
         self._names = {spec.name: k for k, spec in enumerate(self.sensors)}
         self._capture = capture
@@ -339,7 +340,16 @@ class TactileArray:
         self._rest = {name: row.reshape((row.shape[1],)) for name, row in found.items()}
         self._reference = Reference()
         self._reference.depth = self._rest["depth"]
+        for name, colour in self.colours.items():
+            colour.set_rest(self.reference("normal", name))
         self._reference.facing = wp.array(self._directions(), dtype=wp.float32, device=layout.device)
+
+    def _colour_models(self) -> dict:
+        from engine.tactile.rgb import ColourModel  # here: most uses need no colour
+
+        device = self.engine.model.device
+        calibrated = [spec for spec in self.sensors if spec.calibration is not None]
+        return {s.name: ColourModel(s.calibration, s.camera, device, s.preset) for s in calibrated}
 
     def _directions(self) -> np.ndarray:
         """By sensor: 1 when its camera looks out through the coat, -1 when in. ValueError when it sees none of it."""

@@ -7,7 +7,6 @@ Frames. *Sensor frame*: in the middle of the undeformed coat, z out of it; it mo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
@@ -60,7 +59,7 @@ class SensorSpec:
     coat (k, 3): local vertex ids of the sensing faces, wound outwards; held (h,): local ids of the bonded vertices;
     world_from_sensor (4, 4): the sensor frame at the model's start; marker_triangle (m,), marker_weights (m, 3): coat
     triangle and barycentric weights of each dot; marker_shape: (rows, columns), (0, 0) when they form no grid;
-    calibration: file of the colour image's weights, None for no colour image; preset: name it was made from, or None.
+    calibration: engine.tactile.calibration.Calibration of the colour image, None for no colour image; preset: name it was made from, or None.
     """
 
     name: str
@@ -73,7 +72,7 @@ class SensorSpec:
     marker_triangle: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     marker_weights: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     marker_shape: tuple[int, int] = (0, 0)
-    calibration: Path | None = None
+    calibration: object = None
     preset: str | None = None
 
 
