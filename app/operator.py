@@ -118,6 +118,11 @@ class Operator:
         return self.teleop.active if self.teleop is not None else 0
 
     @property
+    def tool_in_hand(self) -> str | None:
+        """Name of the driven tool, None without one."""
+        return self.tools[self._active].name if self.tools else None
+
+    @property
     def closure(self) -> float:
         """Target of the driven tool's fingers, 0 open to 1 closed; 0 without a tool."""
         return self.teleop.tools[self._active].closure if self.teleop is not None else 0.0

@@ -1,14 +1,6 @@
-"""An operator that sees: it reads the last Frame and drives towards goals, through the same contract as a device.
-
-A script of timed pushes (`devices.scripted`) plays blindly; this one closes the loop, so it also works when a step is
-slow, the tool is held back or the gain differs.
-
-    goals:
-      - {to: [0.0, 0.0, 0.1]}                 # [m] world: the tool's palm; reached within `tolerance`
-      - {grip: 1.0}                           # closure in [0, 1]
-      - {press: [record]}                     # verbs, once
-      - {wait: 0.5}                           # [s] simulated
-      - {to: [0.1, 0.0, 0.1], speed: 0.5, within: 4.0}   # share of a full push; give up after [s]
+"""An operator that sees: it reads the last Frame and drives towards goals (`app.goals`), through the same contract as a
+device. A script of timed pushes (`devices.scripted`) plays blindly; this one closes the loop, so it also works when a step
+is slow, the tool is held back, the gain differs or things start elsewhere.
 """
 
 from __future__ import annotations
@@ -18,65 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
-from devices.contract import VERBS, Device, Feedback, Health, Kind, Sample, Status
+from app.goals import Goal, has_goals, load_goals
+from devices.contract import Device, Feedback, Health, Kind, Sample, Status
 from devices.keymap import KeyMap
 from devices.mapping import MappingSettings
+from devices.rotations import nearest_rotation, quat_from_matrix, vector_from_quat
+from scenes.motion import rotation_matrix
 
-_KEYS = ("to", "by", "tolerance", "speed", "grip", "press", "wait", "within")
-SLOW_DOWN = 6.0  # [1/s] the push falls with the distance: v = SLOW_DOWN * distance
-
-
-@dataclass(frozen=True)
-class Goal:
-    """One thing to reach before the next one."""
-
-    to: tuple[float, float, float] | None = None  # [m] palm, world frame
-    by: tuple[float, float, float] | None = None  # [m] from where the tool is when the goal begins
-    tolerance: float = 2e-3  # [m]
-    speed: float = 1.0  # share of a full push
-    grip: float | None = None  # closure
-    press: tuple[str, ...] = ()
-    wait: float = 0.0  # [s] simulated
-    within: float = 10.0  # [s] simulated; then it goes on with the next one
+SLOW_DOWN = 6.0  # [1/s] the push falls with what is left: v = SLOW_DOWN * distance, omega = SLOW_DOWN * angle
 
 
-def load_goals(path: str | Path) -> list[Goal]:
-    """Reads a file of goals. Raises ValueError naming the goal, the key and the legal values."""
-    raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    if not isinstance(raw, dict) or not isinstance(raw.get("goals"), list):
-        raise ValueError(f"{path}: a script of goals is a mapping with a list `goals`")
-    return [_goal(f"{path}: goal {number}", entry) for number, entry in enumerate(raw["goals"], 1)]
+@dataclass
+class Seen:
+    """What the operator knows of the tool in hand after a step. pose (4, 4) world from tool; home (3, 3) its orientation
+    at the start; closure [0, 1]; force [N] of its drive."""
 
-
-def _goal(place: str, entry: Any) -> Goal:
-    if not isinstance(entry, dict) or not entry:
-        raise ValueError(f"{place}: {entry!r} is not a mapping; legal keys: {', '.join(_KEYS)}")
-    for key in entry:
-        if key not in _KEYS:
-            raise ValueError(f"{place}: unknown key {key!r}; legal: {', '.join(_KEYS)}")
-    values: dict[str, Any] = {}
-    for key in ("to", "by"):
-        if key in entry:
-            point = entry[key]
-            if not (isinstance(point, list) and len(point) == 3 and all(isinstance(v, int | float) for v in point)):
-                raise ValueError(f"{place}: {key} = {point!r}; legal: three numbers [m]")
-            values[key] = tuple(map(float, point))
-    for key, low, high in (
-        ("tolerance", 1e-6, 1.0), ("speed", 1e-3, 1.0), ("grip", 0.0, 1.0), ("wait", 0.0, 1e4), ("within", 1e-3, 1e4)
-    ):  # fmt: skip
-        if key in entry:
-            number = entry[key]
-            if isinstance(number, bool) or not isinstance(number, int | float) or not low <= number <= high:
-                raise ValueError(f"{place}: {key} = {number!r}; legal: a number from {low:g} to {high:g}")
-            values[key] = float(number)
-    press = entry.get("press", [])
-    press = [press] if isinstance(press, str) else press
-    for verb in press:
-        if verb not in VERBS or verb == "pause":
-            raise ValueError(f"{place}: press {verb!r}; legal: {', '.join(v for v in VERBS if v != 'pause')}")
-    return Goal(**values, press=tuple(press))
+    tool: str
+    pose: np.ndarray
+    home: np.ndarray
+    closure: float
+    force: float
 
 
 class SeeingOperator:
@@ -85,15 +39,16 @@ class SeeingOperator:
     def __init__(self, goals: list[Goal], name: str = "goals"):
         self.name = f"script {name}"
         self._goals = goals
-        self._speed = MappingSettings().linear_speed
+        settings = MappingSettings()
+        self._linear_speed, self._angular_speed = settings.linear_speed, settings.angular_speed
         self.open()
 
     def open(self) -> Status:
         self._at = 0
         self._begun: float | None = None  # simulated time at which the goal in hand began
-        self._target: np.ndarray | None = None
-        self._palm: np.ndarray | None = None
-        self._closure = 0.0
+        self._from: np.ndarray | None = None  # where the tool was then
+        self._seen: Seen | None = None
+        self._bodies: dict[str, np.ndarray] = {}  # poses (4, 4) of the bodies that goals are told in
         self._time = 0.0
         self._sequence = 0
         return self.status()
@@ -109,35 +64,41 @@ class SeeingOperator:
         self._time = time_sim
 
     def observe(self, frame, scene, model) -> None:
-        """Sees the last frame: where the first tool's palm is and how far its fingers are closed. model: now."""
+        """Sees the last frame: the tool in hand, and the bodies that goals are told in. model: the engine's now.
+
+        Raises ValueError for a goal that names a tool or body that the scene lacks.
+        """
         if not scene.tools or frame.control is None:
             return
-        tool = scene.tools[0]
-        body = model.bodies[tool.palm]
-        origin = np.asarray(frame.points)[body.points]
-        columns = np.asarray(frame.points)[body.points + 1 : body.points + 4].T
-        # the mesh frame's origin, which is what the tool's target is given in
-        self._palm = origin + columns @ np.asarray(body.com_from_mesh)[:3, 3]
-        told = getattr(frame, "extra", {}).get("tools", {}).get(tool.name)
-        if told is not None and not tool.fingers:
-            self._closure = float(told["closure"])
-        if tool.fingers:
-            driven = [name for name, joint in model.joints.items() if joint.drive is not None]
-            target = frame.control.joint_target[0, [driven.index(f) for f in tool.fingers]]
-            span = tool.closed_position - tool.open_position
-            self._closure = float(np.mean((target - tool.open_position) / span)) if span else 0.0
+        self._check_names([tool.name for tool in scene.tools], list(model.bodies))
+        extra = getattr(frame, "extra", None) or {}
+        named = extra.get("active_tool", scene.tools[0].name)
+        tool = next(tool for tool in scene.tools if tool.name == named)
+        points = np.asarray(frame.points)
+        self._bodies = {name: _pose(model.bodies[name], points) for name in {g.of for g in self._goals if g.of}}
+        pose = _pose(model.bodies[tool.palm], points)
+        force = 0.0
+        driven = [name for name, body in model.bodies.items() if body.driven]
+        if frame.signals is not None and tool.palm in driven:
+            force = float(np.linalg.norm(frame.signals.drive_force[0, driven.index(tool.palm)]))
+        home = nearest_rotation(np.asarray(tool.home))
+        self._seen = Seen(tool.name, pose, home, _closure(tool, frame, model, extra), force)
 
     def poll(self, now: float) -> Sample:
         pressed: list[str] = []
         twist, gripper = np.zeros(6), 0.0
         while not self.finished:
             goal = self._goals[self._at]
+            if goal.tool is not None and (self._seen is None or self._seen.tool != goal.tool):
+                if self._seen is not None:
+                    pressed.append("next_tool")
+                break
             if self._begun is None:
                 self._begun = self._time
+                self._from = None if self._seen is None else self._seen.pose
                 pressed += goal.press
-                self._target = np.asarray(goal.to) if goal.to else None
-            if goal.by and self._target is None and self._palm is not None:  # seen only after the first step
-                self._target = self._palm + goal.by
+            elif self._from is None and self._seen is not None:  # seen only after the first step
+                self._from = self._seen.pose
             twist, gripper, reached = self._towards(goal)
             if not reached and self._time - self._begun < max(goal.within, goal.wait):
                 break
@@ -153,19 +114,44 @@ class SeeingOperator:
         """Push, grip rate and whether everything the goal asks is there."""
         twist, gripper = np.zeros(6), 0.0
         reached = self._time - self._begun >= goal.wait - 1e-9
-        if goal.to or goal.by:
-            if self._palm is None:
+        if goal.to or goal.by or goal.turn:
+            if self._seen is None or self._from is None:
                 return twist, gripper, False
-            way = self._target - self._palm
-            distance = float(np.linalg.norm(way))
+            if goal.force is not None and self._seen.force >= goal.force and self._time > self._begun:
+                return twist, gripper, reached
+            way, turn = self._left(goal)
+            distance, angle = float(np.linalg.norm(way)), float(np.linalg.norm(turn))
             if distance > goal.tolerance:
                 reached = False
-                push = min(goal.speed, SLOW_DOWN * distance / self._speed)
-                twist[:3] = way / distance * push
-        if goal.grip is not None and abs(goal.grip - self._closure) > 0.02:
+                twist[:3] = way / distance * min(goal.speed, SLOW_DOWN * distance / self._linear_speed)
+            if angle > np.radians(goal.angle_tolerance):
+                reached = False
+                twist[3:] = turn / angle * min(goal.speed, SLOW_DOWN * angle / self._angular_speed)
+        if goal.grip is not None and (self._seen is None or abs(goal.grip - self._seen.closure) > 0.02):
             reached = False
-            gripper = float(np.clip(8.0 * (goal.grip - self._closure), -1.0, 1.0))
+            closure = 0.0 if self._seen is None else self._seen.closure
+            gripper = float(np.clip(8.0 * (goal.grip - closure), -1.0, 1.0))
         return twist, gripper, reached
+
+    def _left(self, goal: Goal) -> tuple[np.ndarray, np.ndarray]:
+        """What is left of the way (3,) [m] and of the turn, as a rotation vector (3,) [rad]; both in the world."""
+        frame = self._bodies[goal.of] if goal.of else np.eye(4)
+        way, turn = np.zeros(3), np.zeros(3)
+        if goal.to:
+            way = frame[:3, :3] @ goal.to + frame[:3, 3] - self._seen.pose[:3, 3]
+        elif goal.by:
+            way = self._from[:3, 3] + frame[:3, :3] @ goal.by - self._seen.pose[:3, 3]
+        if goal.turn:
+            asked = nearest_rotation(frame) @ rotation_matrix(np.radians(goal.turn)) @ self._seen.home
+            turn = vector_from_quat(quat_from_matrix(asked @ nearest_rotation(self._seen.pose).T))
+        return way, turn
+
+    def _check_names(self, tools: list[str], bodies: list[str]) -> None:
+        for number, goal in enumerate(self._goals, 1):
+            for key, legal in (("tool", tools), ("of", bodies)):
+                name = getattr(goal, key)
+                if name is not None and name not in legal:
+                    raise ValueError(f"{self.name}: goal {number}: {key} = {name!r}; legal: {', '.join(legal)}")
 
     def status(self) -> Status:
         where = "finished" if self.finished else f"goal {self._at + 1} of {len(self._goals)}"
@@ -177,6 +163,27 @@ class SeeingOperator:
     def describe(self) -> dict[str, Any]:
         exact = {"deadband": 0.0, "expo": 0.0, "ramp_time": 0.0, "frame": "world"}
         return {"name": self.name, "kind": Kind.RATE.value, "mapping": exact}
+
+
+def _pose(body, points: np.ndarray) -> np.ndarray:
+    """World from the mesh frame of a body, (4, 4): what a tool's target is given in."""
+    pose = np.eye(4)
+    pose[:3, 3] = points[body.points]
+    pose[:3, :3] = points[body.points + 1 : body.points + 4].T
+    return pose @ np.asarray(body.com_from_mesh)
+
+
+def _closure(tool, frame, model, extra) -> float:
+    """How far the fingers are closed, 0 open to 1."""
+    told = extra.get("tools", {}).get(tool.name)
+    if told is not None and not tool.fingers:
+        return float(told["closure"])
+    if not tool.fingers:
+        return 0.0
+    driven = [name for name, joint in model.joints.items() if joint.drive is not None]
+    target = frame.control.joint_target[0, [driven.index(finger) for finger in tool.fingers]]
+    span = tool.closed_position - tool.open_position
+    return float(np.mean((target - tool.open_position) / span)) if span else 0.0
 
 
 def open_input(spec: str, keymap: KeyMap | None = None) -> Device:
@@ -193,14 +200,6 @@ def open_input(spec: str, keymap: KeyMap | None = None) -> Device:
         path = Path(detail)
         if not path.is_file():
             raise FileNotFoundError(f"--input {spec}: there is no file {path}")
-        if path.suffix.lower() in (".yaml", ".yml") and _has_goals(path):
+        if path.suffix.lower() in (".yaml", ".yml") and has_goals(path):
             return SeeingOperator(load_goals(path), path.name)
     return open_device(spec, keymap)
-
-
-def _has_goals(path: Path) -> bool:
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError:
-        return False  # the reader of timed scripts names the line
-    return isinstance(raw, dict) and "goals" in raw

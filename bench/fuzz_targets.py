@@ -388,7 +388,8 @@ def _read_keymap(path: Path) -> None:
 
 
 def _read_script(path: Path) -> None:
-    from app.scripted import load_goals, open_input
+    from app.goals import load_goals
+    from app.scripted import open_input
 
     open_input(f"scripted:{path}", None)
     load_goals(path)

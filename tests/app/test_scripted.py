@@ -5,7 +5,8 @@ import pytest
 
 from app.loop import FrameLoop, Wiring
 from app.operator import Operator
-from app.scripted import SeeingOperator, load_goals, open_input
+from app.goals import load_goals
+from app.scripted import SeeingOperator, open_input
 from app.session import Session
 from tests.app.fake_scene import DT, FakeEngine, FakeScene
 from tests.app.fakes import FakeView
@@ -82,7 +83,7 @@ def test_a_missing_script_is_named():
 
 
 def test_it_does_not_move_before_it_has_seen():
-    from app.scripted import Goal
+    from app.goals import Goal
 
     device = SeeingOperator([Goal(to=(1.0, 0.0, 0.0))])
     device.set_simulated_time(0.0)
