@@ -13,6 +13,7 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from app.episodes_cli import episodes
+from app.sensor_cli import sensor
 from app.tape_cli import tape
 
 DEFAULT_SCENE = "strip_on_box"
@@ -187,21 +188,7 @@ def devices() -> None:
 
 app.add_typer(episodes, name="episodes")
 app.add_typer(tape, name="tape")
-
-
-def _planned(what: str, standing: str) -> None:
-    console.print(escape(what))
-    console.print(f"[yellow]{escape(standing)}[/yellow]")
-    raise typer.Exit(USAGE_ERROR)
-
-
-@app.command()
-def sensor() -> None:
-    """Tactile sensors: calibrate a pad and render its camera image (planned)."""
-    _planned(
-        "This command will calibrate a gel pad against a real sensor and render its colour image and markers.",
-        "It is not built yet: pads give depth and forces only. Look at them with: tacktile run tactile_press",
-    )
+app.add_typer(sensor, name="sensor")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

@@ -52,14 +52,14 @@ def make_gel(gel: Record, place: Place | None = None) -> GelMesh:
     return GelMesh(read.vertices, read.tets, notes=read.notes)
 
 
-def fill_to_volume(gel: SurfaceGel, say: Callable[[str], None] = lambda text: None) -> TetMesh:
+def fill_to_volume(gel: SurfaceGel, say: Callable[[str, float], None] = lambda text, share: None) -> TetMesh:
     """Fill a closed surface; the edge length asked of the mesher is adapted until the mean cell has nearly the wanted
-    volume, or gets no nearer (a thin gel cannot have large cells). say: told what is being done."""
+    volume, or gets no nearer (a thin gel cannot have large cells). say: told what is being done and the share done."""
     surface = read_surface(gel.file, gel.units, gel.scale, gel.repair, gel.origin, gel.at("file"))
     _refuse_flat(surface.vertices, gel.at("file"))
     edge, best, best_error = 0.9 * edge_for_volume(gel.cell_volume), None, np.inf  # fTetWild's come out larger
     for attempt in range(FILLS):
-        say(f"filling {gel.file.name}, edges of {1e3 * edge:.3g} mm, attempt {attempt + 1}")
+        say(f"filling {gel.file.name}, edges of {1e3 * edge:.3g} mm", 0.9 * attempt / FILLS)
         read = read_tets(gel.file, gel.units, gel.scale, gel.repair, gel.origin, edge, gel.at("file"), coarsen=True)
         ratio = float(tet_volumes(read.vertices, read.tets).mean()) / gel.cell_volume
         error = abs(np.log(ratio))

@@ -140,3 +140,14 @@ def _read_cells(cursor: _Cursor, count: int, size: int) -> tuple[np.ndarray, np.
         at += 1 + int(flat[at])
         offsets.append(offsets[-1] + len(connectivity[-1]))
     return np.array(offsets), np.concatenate(connectivity) if connectivity else np.zeros(0, int)
+
+
+def write_vtk(path: Path, vertices: np.ndarray, tets: np.ndarray, title: str = "tetrahedra") -> None:
+    """Legacy VTK 3.0, text, metres: vertices (n, 3), tets (m, 4). Read back by `read_vtk` to the bit."""
+    lines = ["# vtk DataFile Version 3.0", title, "ASCII", "DATASET UNSTRUCTURED_GRID"]
+    lines.append(f"POINTS {len(vertices)} double")
+    lines += [" ".join(f"{c:.17g}" for c in vertex) for vertex in vertices]
+    lines.append(f"CELLS {len(tets)} {5 * len(tets)}")
+    lines += [" ".join(map(str, (4, *tet))) for tet in tets]
+    lines += [f"CELL_TYPES {len(tets)}", *["10"] * len(tets)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")

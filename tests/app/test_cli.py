@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 from app.cli import app, version
@@ -61,13 +60,6 @@ def test_devices_says_how_each_one_is():
     assert re.search(r"keyboard\s+OK", text) and re.search(
         r"spacemouse\s+(OK|NOT FOUND|NO LIBRARY|NO PERMISSION)", text
     )
-
-
-@pytest.mark.parametrize("command", ["sensor"])
-def test_what_is_not_built_says_so_and_fails(command):
-    code, text = invoke(command)
-    assert code == 2
-    assert "not built yet" in text
 
 
 def test_a_misspelt_scene_is_an_error_with_the_legal_ones():
