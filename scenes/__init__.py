@@ -6,8 +6,9 @@ from scenes.errors import SceneError
 __all__ = ["SceneConfig", "SceneError", "build_scene", "list_scenes", "load_config"]
 
 
-def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1):
+def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int | None = None, first: int | None = None,
+                batch: int = 0):  # fmt: skip
     """See scenes.build.build_scene. Imported here so that listing and validating scenes stays quick."""
     from scenes.build import build_scene as build
 
-    return build(config, device, num_worlds)
+    return build(config, device, num_worlds, first, batch)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.builder import ModelBuilder
+from engine.builder import ModelBuilder, build_worlds
 from engine.materials import ContactMaterial
 from engine.options import Options
 from engine.tactile.spec import SensorSpec
@@ -28,6 +28,10 @@ from scenes.roll import Roll
 from scenes.scene import Scene, Tool, Visual
 from scenes.schema import Body, CardboardBox, Gripper, Sheet, Solid, Static, Strip
 from scenes.schema import Pad as PadEntity
+from scenes.worlds import check_memory, free_memory, world_configs
+
+FEW_WORLDS = 8  # below this memory is not asked for
+PER_BATCH = "write `per: batch` in that draw: one value for all worlds of a batch"
 
 
 @dataclass
@@ -64,12 +68,54 @@ _SOFT = {
 }  # fmt: skip
 
 
-def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -> Scene:
-    """Build the model of a scene on `device` in `num_worlds` equal worlds.
+def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int | None = None, first: int | None = None,
+                batch: int = 0) -> Scene:  # fmt: skip
+    """Build the model of a scene on `device`.
+
+    num_worlds: None: what the file says. Several worlds are drawn by the section `randomise`, one alone is the scene as
+    written. first: index of the first world in the whole set, so that one world, or a process's share, can be built by
+    itself; batch: number of the process, for draws per batch.
 
     Raises SceneError naming the file and line of the entity: bad meshes, regions without vertices, surfaces that start
-    touching (the engine's start checks name the pair and the depth).
+    touching (the engine's start checks name the pair and the depth), draws that do not fit, too many worlds.
     """
+    count = config.file.worlds if num_worlds is None else num_worlds
+    if count < 1:
+        raise SceneError(f"num_worlds is {count}; a scene has at least one world", config.file.at("worlds"))
+    as_written = count == 1 and first is None
+    drawn = config if as_written else world_configs(config, 1, first or 0, batch)[0]
+    draft, file = draft_scene(drawn), drawn.file
+    if count > FEW_WORLDS:  # before a million worlds are drawn
+        alone = _model(config, [drawn], draft, "cpu")
+        check_memory(alone, count, free_memory(device), file.at("worlds") or file.place)
+    configs = [drawn] if count == 1 else world_configs(config, count, first or 0, batch)
+    model = _model(config, configs, draft, device)
+    camera = file.camera
+    return Scene(
+        name=config.name,
+        description=config.description,
+        config=config,
+        model=model,
+        options=_options(file.options, draft.rolls),
+        tools=draft.tools,
+        pads=draft.pads,
+        camera=(camera.eye, camera.target, camera.up),
+        bookmarks={name: (view.eye, view.target) for name, view in camera.bookmarks.items()},
+        visuals=draft.visuals,
+        task=file.task.text,
+        steps=list(file.task.steps),
+        hints=list(file.task.hints),
+        motions=draft.motions,
+        rolls=draft.rolls,
+        robots=draft.robots,
+        edges=draft.edges,
+        notes=draft.notes + list(draft.builder.model_warnings),
+        draws=[one.overrides[len(config.overrides) :] for one in configs],
+    )
+
+
+def draft_scene(config: SceneConfig) -> Draft:
+    """Everything of one world, ready to be made a model. Raises SceneError."""
     file = config.file
     draft = Draft(ModelBuilder(gravity=file.gravity))
     for kinds in (_STIFF, _SOFT):
@@ -91,34 +137,28 @@ def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int = 1) -
         draft.builder.ignore_contact(*pair)
     for pair in file.ignore_layers:
         draft.builder.ignore_layers(*pair)
+    return draft
+
+
+def _model(config: SceneConfig, configs: list[SceneConfig], draft: Draft, device: str):
+    """The batch; `draft` is that of the first world."""
+    place, count = config.file.at("worlds") or config.file.place, len(configs)
     try:
-        model = draft.builder.finalize(num_worlds=num_worlds, device=device)
+        if count == 1:
+            return draft.builder.finalize(device=device)
+        drafts = {id(configs[0]): draft}
+        for one in configs:
+            if id(one) not in drafts:
+                drafts[id(one)] = draft_scene(one)
+        return build_worlds([drafts[id(one)].builder for one in configs], device)
+    except SceneError:
+        raise
     except ValueError as error:
         mesh = getattr(error, "mesh", "")  # of a start check; a gripper's meshes are called NAME.part
         owners = {core_name(name): name for name in draft.rolls}
-        entity = file.entities.get(owners.get(mesh, mesh.split(".")[0]))
-        raise SceneError(str(error), entity.place if entity else file.place) from error
-    camera = file.camera
-    return Scene(
-        name=config.name,
-        description=config.description,
-        config=config,
-        model=model,
-        options=_options(file.options, draft.rolls),
-        tools=draft.tools,
-        pads=draft.pads,
-        camera=(camera.eye, camera.target, camera.up),
-        bookmarks={name: (view.eye, view.target) for name, view in camera.bookmarks.items()},
-        visuals=draft.visuals,
-        task=file.task.text,
-        steps=list(file.task.steps),
-        hints=list(file.task.hints),
-        motions=draft.motions,
-        rolls=draft.rolls,
-        robots=draft.robots,
-        edges=draft.edges,
-        notes=draft.notes + list(draft.builder.model_warnings),
-    )
+        entity = config.file.entities.get(owners.get(mesh, mesh.split(".")[0]))
+        hint = f"; {PER_BATCH}" if "in its topology" in str(error) else ""
+        raise SceneError(str(error) + hint, entity.place if entity else place) from error
 
 
 def _options(options: Options, rolls: dict[str, RollAsset]) -> Options:

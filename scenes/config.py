@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from scenes.carton import Carton
 from scenes.dispenser import Dispenser
 from scenes.errors import Place, SceneError, did_you_mean, legal_list
 from scenes.names import body_names, mesh_names, sheet_names
@@ -30,6 +31,7 @@ class SceneConfig:
     overrides: tuple[str, ...]
     name: str
     description: str
+    tree: Tree | None = field(default=None, repr=False, compare=False)  # as read, overrides laid over it
 
     def to_dict(self) -> dict:
         """Plain nested values in SI units, defaults included: what an episode keeps to rebuild the scene."""
@@ -48,14 +50,24 @@ def load_config(path: str | Path, overrides: list[str] | tuple[str, ...] = ()) -
     scenes.overrides. Raises SceneError naming file, line and column (or the override) and the legal values.
     """
     path = _find(path)
-    tree = read_tree(path)
+    return _read(path, read_tree(path), (), overrides)
+
+
+def overridden(config: SceneConfig, overrides: list[str] | tuple[str, ...]) -> SceneConfig:
+    """The scene with further overrides; its files are not read again. Raises SceneError."""
+    if config.tree is None:
+        return load_config(config.path, (*config.overrides, *overrides))
+    return _read(config.path, config.tree, config.overrides, overrides)
+
+
+def _read(path: Path, tree: Tree, before: tuple[str, ...], overrides: list[str] | tuple[str, ...]) -> SceneConfig:
     for text in overrides:
         tree = apply_override(tree, text, _SECTIONS)
     _check_names(tree)
     file = SCENE.read(tree, ROOT)
     _check_references(file)
     name = file.name or path.stem
-    return SceneConfig(path, file, tuple(overrides), name, file.description or name)
+    return SceneConfig(path, file, (*before, *overrides), name, file.description or name, tree)
 
 
 def list_scenes() -> list[tuple[str, Path, str]]:
@@ -118,6 +130,10 @@ def _check_references(file: SceneFile) -> None:
             raise SceneError(f"joints.{name} is {joint.kind}; it needs 'axis'", joint.place)
     if file.blade is not None:
         _check_blade(file, bodies)
+    if file.seal is not None:
+        for key, kind in (("carton", Carton), ("dispenser", Dispenser)):
+            able = tuple(name for name, entity in file.entities.items() if isinstance(entity, kind))
+            _known(getattr(file.seal, key), able, f"seal.{key}", key, file.seal.at(key))
     for pair in file.ignore:
         for mesh in pair:
             _known(mesh, meshes, "ignore", "mesh", file.at("ignore"))

@@ -57,7 +57,7 @@ class Scene:
     """Everything build_scene makes. camera: (eye, target, up) [m]; bookmarks: name -> (eye, target); motions: driven
     body -> (Motion, (4, 4) start pose); rolls: name of a roll's strip -> its asset; robots: by name; edges:
     dispenser -> ends of its blade's edge, (2, 3) in its frame [m];
-    notes: guesses and repairs that the user should see."""
+    notes: guesses and repairs that the user should see; draws: overrides by which each world differs from the file."""
 
     name: str
     description: str
@@ -77,6 +77,7 @@ class Scene:
     robots: dict[str, Robot] = field(default_factory=dict)
     edges: dict[str, np.ndarray] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    draws: list[tuple[str, ...]] = field(default_factory=list)
 
     @property
     def blade(self):

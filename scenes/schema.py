@@ -12,6 +12,7 @@ from scenes.carton import CARTON
 from scenes.dispenser import DISPENSER
 from scenes.joints import JOINT_FRICTION, JOINT_SPRING
 from scenes.placed import ATTACH, REGION, Placed
+from scenes.randomise import RANDOMISE, Randomise
 from scenes.reading import (
     Choice,
     FileName,
@@ -246,6 +247,14 @@ class Blade(Record):
 
 
 @dataclass(frozen=True)
+class Seal(Record):
+    """A carton to be sealed with a dispenser: five stages are watched, in the order of the task's steps."""
+
+    carton: str = setting(NAME, "the carton")
+    dispenser: str = setting(NAME, "the dispenser")
+
+
+@dataclass(frozen=True)
 class Task(Record):
     """What the operator is asked to do."""
 
@@ -267,8 +276,11 @@ class SceneFile(Record):
     joints: dict = setting(MapOf(Table(Joint, title="joint")), "joints by name", factory=dict)
     adhesion: tuple = setting(STICKING, "what sticks to what; rolls bring their own between layers and core", ())
     blade: Blade | None = setting(OrNone(Table(Blade, title="blade")), "what cuts by pressure", None)
+    seal: Seal | None = setting(OrNone(Table(Seal, title="seal")), "what is sealed, with what", None)
     ignore: tuple = setting(ListOf(Vector(NAME, 2)), "pairs of meshes that never touch", ())
     ignore_layers: tuple = setting(ListOf(Vector(Integer(0, 31), 2)), "pairs of layers that never touch", ())
+    worlds: int = setting(Integer(1, 1_000_000), "copies of the scene that are stepped together", 1)
+    randomise: Randomise | None = setting(OrNone(RANDOMISE), "what is drawn for each of several worlds", None)
     camera: Camera = setting(Table(Camera, title="camera"), "camera", factory=Camera)
     script: Path | None = setting(OrNone(FileName((".yaml",))), "scripted input that shows the scene", None)
 

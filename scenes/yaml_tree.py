@@ -20,7 +20,7 @@ MAX_DEPTH = 24  # nesting of values
 MAX_VALUES = 50_000  # values of one scene, aliases counted each time they are used
 
 
-@dataclass
+@dataclass(eq=False)
 class Tree:
     """One value: a dict of Trees, a list of Trees, or the text of a scalar (None for an empty value or null)."""
 

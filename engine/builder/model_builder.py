@@ -316,8 +316,9 @@ class ModelBuilder:
         self.check(check_start)
         return build_model([self] * num_worlds, device)
 
-    def check(self, start: bool = True) -> None:
-        """The checks of `finalize`. start=False skips the search for surfaces that start touching. Raises like it."""
+    def check(self, start: bool = True, like: ModelBuilder | None = None) -> None:
+        """The checks of `finalize`. start=False skips the search for surfaces that start touching; like: another one of
+        the same topology that has passed. Raises like it."""
         moving = [p for p in self.parts.values() if p.kind == "body" or (p.pinned is not None and not p.pinned.all())]
         if not moving:
             raise ValueError(
@@ -328,7 +329,7 @@ class ModelBuilder:
         if start:
             from engine.builder.start_check import check_start_state
 
-            self._warn(check_start_state(self))
+            self._warn(check_start_state(self, like))
 
     def _warn(self, sentences: list[str]) -> None:
         self.model_warnings += [s for s in sentences if s not in self.model_warnings]
@@ -361,8 +362,13 @@ def build_worlds(builders: list[ModelBuilder], device: str = "cpu", check_start:
 
     if not builders:
         raise ValueError("build_worlds: no builders; a batch has at least one world")
+    first = builders[0]
+    first.check(check_start)
     for builder in {id(b): b for b in builders}.values():
-        builder.check(check_start)
+        if builder is not first:
+            alike = [(p.name, len(p.vertices)) for p in builder.parts.values()]
+            fits = alike == [(p.name, len(p.vertices)) for p in first.parts.values()]  # else build_model names it
+            builder.check(check_start, first if fits else None)
     return build_model(list(builders), device)
 
 
