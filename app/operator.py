@@ -7,64 +7,88 @@ from typing import Any
 
 import numpy as np
 
+from app.hand_following import HandFollowing
 from app.robots import RobotDriver
+from app.seats import HELD_BESIDE, OWN_VERBS, Seat, frames_of, other_tool
 from app.teleop import ToolLimits, ToolTarget, closure_from_fingers, drive_tools, start_teleop
 from devices.contract import Command, Device, Health, Sample, Status
-from devices.mapping import (
-    AXIS_LOCKS,
-    FRAMES,
-    Frames,
-    MappingSettings,
-    gain_of,
-    require_rest,
-    start_mapping,
-    to_command,
-)
+from devices.mapping import FRAMES, MappingSettings, MappingState, gain_of
 from devices.rotations import nearest_rotation, quat_from_matrix
 
 
 class Operator:
-    """Turns what a device says into an engine's Control.
+    """Turns what devices say into an engine's Control.
 
     Args:
-        device: drives. keyboard: its verbs (record, pause, ...) count also when another device drives; may be the
-            device itself or None.
-        profile: remembered choices: gain_index, frame, axis_lock.
+        device: drives the tool in use. keyboard: its verbs (record, pause, ...) count also when another device drives;
+            may be the device itself or None.
+        profile: remembered choices by device, see `app.profiles`.
+        others: devices in other roles of `app.seats.ROLES`.
     """
 
-    def __init__(self, device: Device, keyboard: Device | None = None, profile: dict[str, Any] | None = None):
+    def __init__(
+        self,
+        device: Device,
+        keyboard: Device | None = None,
+        profile: dict[str, Any] | None = None,
+        others: dict[str, Device] | None = None,
+    ):
         self.keyboard = keyboard
         self.tools: list = []
         self.teleop = None
         self.targets: tuple[ToolTarget, ...] = ()
+        self.camera_twist = np.zeros(6)  # [m/s, rad/s] world, asked of the view by the device in the role "camera"
         self._limits: list[ToolLimits] = []
         self._rows: list[int] = []  # row of each tool's palm in Control.body_transform
         self._joints: list[list[int]] = []  # columns of each tool's fingers in Control.joint_target
         self._robots: list[RobotDriver] = []
+        self._hands = HandFollowing()
         self._injected: list[str] = []
+        self._held_beside: frozenset[str] = frozenset()
+        self._other_commands: dict[int, Command] = {}  # by tool
+        self._profiles = dict(profile or {})
+        self.seats = {role: Seat(role, other, self._profiles) for role, other in (others or {}).items()}
         self.use(device)
-        self._apply_profile(profile or {})
 
     def use(self, device: Device) -> None:
-        """Another device takes over; nothing moves until it was at rest."""
-        self.device = device
-        self.settings = MappingSettings().with_advice(device.describe().get("mapping", {}))
-        self.mapping = start_mapping(self.settings)
-        self.scripted = hasattr(device, "set_simulated_time")
+        """Another device drives the tool in use."""
+        if "right" in self.seats:
+            self._keep_profiles()
+        self.seats = {"right": Seat("right", device, self._profiles)} | {
+            role: seat for role, seat in self.seats.items() if role != "right"
+        }
 
-    def _apply_profile(self, profile: dict[str, Any]) -> None:
-        index = profile.get("gain_index")
-        if not self.scripted and isinstance(index, int) and 0 <= index < len(self.settings.gains):
-            self.mapping = replace(self.mapping, gain_index=index)
-        if not self.scripted and profile.get("frame") in FRAMES:
-            self.mapping = replace(self.mapping, frame=profile["frame"])
-        if not self.scripted and profile.get("axis_lock") in AXIS_LOCKS:
-            self.mapping = replace(self.mapping, axis_lock=profile["axis_lock"])
+    @property
+    def _seat(self) -> Seat:
+        return self.seats["right"]
+
+    @property
+    def device(self) -> Device:
+        return self._seat.device
+
+    @property
+    def settings(self) -> MappingSettings:
+        return self._seat.settings
+
+    @property
+    def scripted(self) -> bool:
+        return self._seat.scripted
+
+    @property
+    def mapping(self) -> MappingState:
+        return self._seat.mapping
+
+    @mapping.setter
+    def mapping(self, mapping: MappingState) -> None:
+        self._seat.mapping = mapping
+
+    def _keep_profiles(self) -> None:
+        self._profiles |= {seat.key: seat.profile() for seat in self.seats.values() if not seat.scripted}
 
     def profile(self) -> dict[str, Any]:
-        """What to remember for the next start."""
-        m = self.mapping
-        return {"gain_index": m.gain_index, "frame": m.frame, "axis_lock": m.axis_lock}
+        """What to remember for the next start, by device."""
+        self._keep_profiles()
+        return dict(self._profiles)
 
     def set_frame(self, frame: str) -> None:
         if frame not in FRAMES:
@@ -92,6 +116,7 @@ class Operator:
             for tool in self.tools
         ]
         self.targets, self._robots = (), []
+        self._hands.forget()
         if not self.tools:
             self.teleop = None
             return
@@ -129,34 +154,65 @@ class Operator:
 
     def hold_until_rest(self) -> None:
         """After a pause: what is still held down must be let go once before it drives. Scripts know no rest."""
-        if not self.scripted:
-            self.mapping = require_rest(self.mapping)
+        for seat in self.seats.values():
+            seat.hold_until_rest()
 
     def poll(self, now: float, time_sim: float) -> tuple[Sample, Status]:
-        """One reading, with the keyboard's and the window's verbs in it."""
+        """One reading of the device that drives, with the verbs of keyboard, window and other devices in it. The status
+        is that of the first device that is lost, else its own."""
         if self.scripted:
             self.device.set_simulated_time(time_sim)
-        sample, status = self.device.poll(now), self.device.status()
-        extra = self._injected
+        sample, status = self._seat.poll(now)
+        pressed, held = [*sample.pressed], set()
+        if self.keyboard is not None and all(self.keyboard is not seat.device for seat in self.seats.values()):
+            keys = self.keyboard.poll(now)
+            pressed += keys.pressed
+            held |= keys.buttons & HELD_BESIDE
+        for role, seat in self.seats.items():
+            if role == "right":
+                continue
+            other, its_status = seat.poll(now)
+            own = OWN_VERBS if role != "pedal" else ()
+            pressed += [verb for verb in other.pressed if verb not in own]
+            held |= other.buttons & HELD_BESIDE if role == "pedal" and not seat.testing else set()
+            if lost(its_status) and not lost(status):
+                text = its_status.message or its_status.health.value
+                status = replace(its_status, message=f"{role}, {seat.device.name}: {text}")
+        pressed += self._injected
         self._injected = []
-        if self.keyboard is not None and self.keyboard is not self.device:
-            extra = [*self.keyboard.poll(now).pressed, *extra]
-        if extra:
-            sample = replace(sample, pressed=(*sample.pressed, *extra))
+        raw = sample.raw
+        if len(self.seats) > 1:
+            raw = {**raw, "others": {role: seat.brief() for role, seat in self.seats.items() if role != "right"}}
+        self._held_beside = frozenset(held)
+        if len(pressed) > len(sample.pressed) or held or raw is not sample.raw:
+            sample = replace(sample, pressed=tuple(pressed), buttons=sample.buttons | self._held_beside, raw=raw)
         return sample, status
 
     def to_command(
         self, sample: Sample, status: Status, now: float, dt: float, dt_wall: float, camera: np.ndarray | None, engine
     ) -> Command:
-        """The mapping stage. camera: world from camera (3, 3), None = world."""
-        tool = np.eye(3)
-        if self.tools:
-            tool = nearest_rotation(engine.body_transform(self.tools[self._active].palm))
-        frames = Frames(np.eye(3) if camera is None else camera, tool)
-        command, self.mapping = to_command(
-            sample, status, self.settings, self.mapping, now=now, dt=dt, dt_wall=dt_wall, frames=frames
+        """The mapping stage of every device. camera: world from camera (3, 3), None = world."""
+        clocks = {"now": now, "dt": dt, "dt_wall": dt_wall}
+        command = self._seat.to_command(
+            sample, status, frames=frames_of(self._rotation(self._active, engine), camera), **clocks
         )
+        self._other_commands: dict[int, Command] = {}
+        self.camera_twist = np.zeros(6)
+        for role, seat in self.seats.items():
+            if role == "camera":
+                made = seat.to_command(seat.sample, seat.status, frames=frames_of(np.eye(3), camera), **clocks)
+                self.camera_twist = made.twist if made.engaged else np.zeros(6)
+            elif role == "left" and (number := other_tool(self.tools, self._active)) is not None:
+                own = replace(seat.sample, buttons=seat.sample.buttons | self._held_beside)
+                frames = frames_of(self._rotation(number, engine), camera)
+                self._other_commands[number] = seat.to_command(own, seat.status, frames=frames, **clocks)
         return command
+
+    def _rotation(self, number: int, engine) -> np.ndarray:
+        """World from tool (3, 3)."""
+        if not self.tools:
+            return np.eye(3)
+        return nearest_rotation(engine.body_transform(self.tools[number].palm))
 
     def to_control(self, command: Command, dt: float, engine, base=None):
         """Targets for the step: the tools' rows replaced, everything else from `base` (None: as it was)."""
@@ -165,8 +221,9 @@ class Operator:
             return control
         reached = [engine.body_transform(tool.palm) for tool in self.tools]
         self.teleop, self.targets = drive_tools(
-            command, self.teleop, dt, tools=self.tools, limits=self._limits, reached=reached
-        )
+            command, self.teleop, dt, tools=self.tools, limits=self._limits, reached=reached,
+            others=self._other_commands,
+        )  # fmt: skip
         for row, columns, target in zip(self._rows, self._joints, self.targets, strict=True):
             control.body_transform[0, row] = target.transform
             if columns:
@@ -178,13 +235,26 @@ class Operator:
         """Rows of all links of the robots whose end effectors are tools."""
         poses = [target.transform for target in self.targets]
         closures = [tool.closure for tool in self.teleop.tools]
+        hands = self._hands_seen()
         for robot in self._robots:
-            held = robot.command(poses, closures, dt, engine)
+            fingers = self._hands.follow(robot, hands, engine)
+            held = robot.command(poses, closures, dt, engine, fingers)
             robot.write(control)
             self.targets = tuple(
                 replace(target, limited=(*target.limited, *held.get(number, ())))
                 for number, target in enumerate(self.targets)
             )
+
+    def _hands_seen(self) -> dict[int, tuple[Any, bool, str]]:
+        """Tool -> (joints of the hand that drives it, does it drive now, its side), for devices that see a hand."""
+        seen = {}
+        for role, number in (("right", self._active), ("left", other_tool(self.tools, self._active))):
+            seat = self.seats.get(role)
+            if seat is None or number is None or seat.sample.joints is None:
+                continue
+            engaged = seat.command is not None and seat.command.engaged and not seat.testing
+            seen[number] = (seat.sample.joints, engaged, seat.device.describe().get("side", "right"))
+        return seen
 
     def read_tools(self, engine) -> dict[str, dict[str, Any]]:
         """Where the tools are, for `Frame.extra["tools"]`: pose (7,) x y z [m] qx qy qz qw in the world, and the

@@ -59,15 +59,25 @@ class RobotDriver:
         share = (self.q[tool.fingers] - tool.opened)[moves] / span[moves]
         return float(np.clip(share.mean(), 0.0, 1.0))
 
-    def command(self, targets: Sequence, closures: Sequence[float], dt: float, engine) -> dict[int, tuple[str, ...]]:
+    def command(
+        self,
+        targets: Sequence,
+        closures: Sequence[float],
+        dt: float,
+        engine,
+        hands: dict[int, np.ndarray] | None = None,
+    ) -> dict[int, tuple[str, ...]]:
         """One step of the coordinates. targets: (4, 4) world from palm, by number of the tool; closures likewise.
+        hands: coordinates (n,) that an operator's hand asks of a tool, in place of its closure; NaN = not asked.
 
         Returns what held a tool back, by its number.
         """
         held: dict[int, tuple[str, ...]] = {number: () for number, _ in self.tools}
-        if len(self._fingers) and dt > 0.0:
+        hands = hands or {}
+        if (len(self._fingers) or hands) and dt > 0.0:
             reached = self.robot.coordinates({body: engine.body_transform(body) for body in self._rows})[0]
-            self._close(closures, reached, self.resistance(engine), dt, held)
+            self._close(closures, reached, self.resistance(engine), dt, held, hands)
+            self._follow(reached, dt, hands)
         self._move_base(targets)
         self._move_arms(targets, dt, held)
         return held
@@ -97,7 +107,20 @@ class RobotDriver:
             total += jacobian[3:].T @ (turn @ np.cross(arm, pushes).sum(axis=0))
         return total
 
-    def _close(self, closures, reached: np.ndarray, pushed: np.ndarray, dt: float, held: dict) -> None:
+    def _follow(self, reached: np.ndarray, dt: float, hands: dict[int, np.ndarray]) -> None:
+        """Joints that a hand moves and a gripper does not (a thumb's turn), at their speed and within their lead."""
+        for number, tool in self.tools:
+            asked = hands.get(number)
+            if asked is None:
+                continue
+            i = np.setdiff1d(np.flatnonzero(np.isfinite(asked)), tool.fingers)
+            step = np.clip(asked[i] - self.q[i], -self._speed[i] * dt, self._speed[i] * dt)
+            ahead = np.maximum(self.robot.lead, np.abs(self.q[i] - reached[i]))
+            q = self.q.copy()
+            q[i] = np.clip(self.q[i] + step, reached[i] - ahead, reached[i] + ahead)
+            self.q = self.robot.kinematics.clip(q)
+
+    def _close(self, closures, reached: np.ndarray, pushed: np.ndarray, dt: float, held: dict, hands: dict) -> None:
         """Gripper joints go towards their closure until contact resists with their effort: each finger closes until it
         touches and then presses. Where a drive is held back, the target stays within the robot's lead of the joint."""
         for number, tool in self.tools:
@@ -105,7 +128,10 @@ class RobotDriver:
             if not len(i):
                 continue
             inwards, speed = np.sign(travel), np.minimum(self._speed[i], np.abs(travel) / tool.closing_time)
-            step = tool.opened + travel * closures[number] - self.q[i]
+            wished = tool.opened + travel * closures[number]
+            if number in hands:
+                speed, wished = self._speed[i], np.where(np.isfinite(hands[number][i]), hands[number][i], wished)
+            step = wished - self.q[i]
             most = np.where(step * inwards > 0.0, speed, self._speed[i]) * dt  # it opens as fast as it can
             step = np.clip(step, -most, most)
             share = press_share(-inwards * pushed[i] / tool.effort)

@@ -7,7 +7,7 @@ way back before anything answers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -233,9 +233,11 @@ def drive_tools(
     tools: Sequence[Any],
     limits: Sequence[ToolLimits],
     reached: Sequence[np.ndarray] | None = None,
+    others: Mapping[int, Command] | None = None,
 ) -> tuple[TeleopState, tuple[ToolTarget, ...]]:
     """One step of every tool. Verb "next_tool" hands the command to the next one, which starts from its own target;
-    a grip toggle goes to the tool that was driven when it was pressed."""
+    a grip toggle goes to the tool that was driven when it was pressed. others: commands of further devices by tool; one
+    for the tool in use does not count."""
     active = state.active
     verbs: list[list[str]] = [[] for _ in tools]
     for verb in command.verbs:
@@ -246,7 +248,9 @@ def drive_tools(
     states, targets = list(state.tools), []
     for index, tool in enumerate(tools):
         own = replace(command, verbs=tuple(verbs[index]))
-        if index != active:  # it holds its pose; a grip on its way to its goal goes on
+        if index != active and others and index in others:
+            own = replace(others[index], verbs=tuple(v for v in others[index].verbs if v != "next_tool"))
+        elif index != active:  # it holds its pose; a grip on its way to its goal goes on
             own = replace(own, twist=np.zeros(6), gripper_rate=0.0, gripper_target=None, engaged=False)
         at = reached[index] if reached is not None else None
         states[index], target = to_control(own, states[index], dt, tool=tool, limits=limits[index], reached=at)
