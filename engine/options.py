@@ -25,7 +25,7 @@ class Options:
         start: "velocity" (x + dt v, CCD-limited) or "position" (x, the papers' start).
         newton: "guided", or "plain": projected Newton as in the papers, for parity runs. It starts from x, clamps the
             membrane stress where it is, takes every update as it comes, and stops on the size of the update alone;
-            so it overrules start, membrane_extrapolation and contact_tolerance.
+            so it overrules start, membrane_extrapolation and contact_tolerance. PCG is not helped to common motions.
         candidate_slack: candidates are kept until a point leaves its box inflated by this [m]; 0 = from the mesh.
         ccd_conservative: share of the remaining gap that one CCD advance may use [-].
         line_search_max: halvings at most.

@@ -40,6 +40,7 @@ class Newton:
         stages.add("lag", s.lag_friction)
         stages.add("linearise", s.linearise)
         stages.add("factor", s.factor)
+        stages.add("common motion", s.find_common_motion)
         stages.add("solve", s.solve)
         stages.add("solve plain", s.solve_plain)
         stages.add("update", s.measure_update)
@@ -124,18 +125,19 @@ class Newton:
     def _iterate(self, report: StepReport) -> None:
         s, stages = self.system, self.stages
         energy = ("energy",)  # of the first positions; afterwards that of the accepted trial
+        common = ("common motion",) if s.common.available else ()
         while True:
             if self.options.linear_solver == "direct":
                 stages.run_joined("detect", "linearise")
                 self._solve_direct()
                 stages.run("update")
             else:
-                stages.run_joined("detect", "linearise", "factor", "solve", "update")
+                stages.run_joined("detect", "linearise", "factor", *common, "solve", "update")
                 self._mend_direction(report)
             if self._update_candidates(report):
                 stages.run("detect")
             stages.run_joined("bound", *energy, "search", "accept")
-            energy = ()
+            energy = common = ()
             report.newton_iterations += 1
             if self.on_iteration is not None:
                 self.on_iteration()

@@ -1,0 +1,213 @@
+"""What sticks together moves together: a small coarse space beside the preconditioner.
+
+The layers of a roll are stiff against each other. Contacts and bonds between them stay outside the preconditioner P,
+which sees their stiffness on the diagonal only, as if each layer were held in place: it takes the motion of the whole
+roll for stiff. PCG then finds that motion last, after a hundred iterations and more. So P is given those motions:
+
+    z = P^-1 r + Z (Z^T A Z)^-1 Z^T r,    Z = (1 - P^-1 A) Z_0
+
+Z_0: the twelve affine motions of all nodes that are stuck to something that moves, zero elsewhere. One smoothing step
+fits the rest to them (smoothed aggregation; Vanek, Mandel and Brezina 1996). A sum of positive semi-definite parts, so
+Z may be an older one: it is made once a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import warp as wp
+
+wp.set_module_options({"enable_backward": False})
+
+MODES = wp.constant(12)
+FEWEST = 50  # bonds between moving parts from which on the modes pay
+SMALLEST = wp.constant(wp.float64(1e-10))  # pivot over its diagonal below which a mode depends on others
+
+
+@wp.kernel
+def seed_kernel(
+    member: wp.array(dtype=int),
+    node_free: wp.array(dtype=int),
+    node_body: wp.array(dtype=int),
+    body_node: wp.array(dtype=int),
+    x: wp.array(dtype=wp.vec3d),
+    centre: wp.vec3d,
+    size: wp.float64,
+    modes_out: wp.array2d(dtype=wp.vec3d),
+):
+    """Mode 3 j + k: component k of every node moves by 1 (j = 0) or by coordinate j - 1 over `size`."""
+    i = wp.tid()
+    for m in range(MODES):
+        modes_out[m, i] = wp.vec3d()
+    if member[i] == 1 and node_free[i] == 1:
+        one = wp.float64(1.0)
+        place = (x[i] - centre) / size
+        b = node_body[i]
+        if b >= 0 and i > body_node[b]:  # a column of the body's matrix
+            one = wp.float64(0.0)
+            place = x[i] / size
+        for k in range(3):
+            unit = wp.vec3d()
+            unit[k] = wp.float64(1.0)
+            modes_out[k, i] = unit * one
+            for j in range(3):
+                modes_out[3 + 3 * j + k, i] = unit * place[j]
+
+
+@wp.kernel
+def subtract_kernel(t: wp.array(dtype=wp.vec3d), mode: wp.array(dtype=wp.vec3d)):
+    i = wp.tid()
+    mode[i] = mode[i] - t[i]
+
+
+@wp.kernel
+def gram_kernel(
+    node_world: wp.array(dtype=int),
+    modes: wp.array2d(dtype=wp.vec3d),
+    products: wp.array2d(dtype=wp.vec3d),
+    gram_out: wp.array3d(dtype=wp.float64),
+):
+    i = wp.tid()
+    w = node_world[i]
+    for m in range(MODES):
+        for k in range(m + 1):
+            wp.atomic_add(gram_out, w, m, k, wp.dot(modes[m, i], products[k, i]))
+
+
+@wp.kernel
+def factor_kernel(gram: wp.array3d(dtype=wp.float64)):
+    """Cholesky in place, by world; dependent modes get a zero row."""
+    w = wp.tid()
+    for m in range(MODES):
+        whole = gram[w, m, m]
+        for k in range(m + 1):
+            value = gram[w, m, k]
+            for n in range(k):
+                value = value - gram[w, m, n] * gram[w, k, n]
+            if k < m:
+                pivot = gram[w, k, k]
+                if pivot > wp.float64(0.0):
+                    gram[w, m, k] = value / pivot
+                else:
+                    gram[w, m, k] = wp.float64(0.0)
+            elif value > SMALLEST * whole:
+                gram[w, m, m] = wp.sqrt(value)
+            else:
+                gram[w, m, m] = wp.float64(0.0)
+
+
+@wp.kernel
+def project_kernel(
+    node_world: wp.array(dtype=int),
+    node_free: wp.array(dtype=int),
+    modes: wp.array2d(dtype=wp.vec3d),
+    r: wp.array(dtype=wp.vec3d),
+    y_out: wp.array2d(dtype=wp.float64),
+):
+    i = wp.tid()
+    if node_free[i] == 1:
+        for m in range(MODES):
+            wp.atomic_add(y_out, node_world[i], m, wp.dot(modes[m, i], r[i]))
+
+
+@wp.kernel
+def solve_kernel(gram: wp.array3d(dtype=wp.float64), y: wp.array2d(dtype=wp.float64)):
+    w = wp.tid()
+    for m in range(MODES):
+        value = y[w, m]
+        for k in range(m):
+            value = value - gram[w, m, k] * y[w, k]
+        pivot = gram[w, m, m]
+        y[w, m] = wp.where(pivot > wp.float64(0.0), value / wp.max(pivot, wp.float64(1e-300)), wp.float64(0.0))
+    for n in range(MODES):
+        m = MODES - 1 - n
+        value = y[w, m]
+        for k in range(m + 1, MODES):
+            value = value - gram[w, k, m] * y[w, k]
+        pivot = gram[w, m, m]
+        y[w, m] = wp.where(pivot > wp.float64(0.0), value / wp.max(pivot, wp.float64(1e-300)), wp.float64(0.0))
+
+
+@wp.kernel
+def add_kernel(
+    node_world: wp.array(dtype=int),
+    node_free: wp.array(dtype=int),
+    modes: wp.array2d(dtype=wp.vec3d),
+    y: wp.array2d(dtype=wp.float64),
+    z: wp.array(dtype=wp.vec3d),
+):
+    i = wp.tid()
+    if node_free[i] == 1:
+        w = node_world[i]
+        for m in range(MODES):
+            z[i] = z[i] + modes[m, i] * y[w, m]
+
+
+class CommonMotion:
+    """Coarse space of a model; `available` is False when too little sticks."""
+
+    def __init__(self, model, bonds: np.ndarray, x: np.ndarray):
+        """bonds: points of all stencils that stick, the stuck point first, int (B, 4); x: nodes [m], (N, 3)."""
+        self.model, self.device = model, model.device
+        member, count = stuck_nodes(model, bonds)
+        self.available = count >= FEWEST * model.num_worlds
+        if not self.available:
+            return
+        n, w = model.num_nodes, model.num_worlds
+        places = x[member & (model.node_body.numpy() < 0)]
+        self.centre = wp.vec3d(*places.mean(axis=0))
+        self.size = wp.float64(max(float(np.ptp(places, axis=0).max()), 1e-9))
+        self.member = wp.array(member.astype(np.int32), dtype=int, device=self.device)
+        self.modes = wp.zeros((MODES, n), dtype=wp.vec3d, device=self.device)
+        self.products = wp.zeros((MODES, n), dtype=wp.vec3d, device=self.device)
+        self.rows = [(self.modes[m], self.products[m]) for m in range(MODES)]
+        self.gram = wp.zeros((w, MODES, MODES), dtype=wp.float64, device=self.device)
+        self.y = wp.zeros((w, MODES), dtype=wp.float64, device=self.device)
+        self.smooth = wp.zeros(n, dtype=wp.vec3d, device=self.device)
+
+    def launch_make(self, x, node_free, multiply: Callable, precondition: Callable) -> None:
+        """Z and the factor of Z^T A Z. multiply(p, ap), precondition(r, z): launchers of A and P^-1."""
+        m = self.model
+        wp.launch(
+            seed_kernel, m.num_nodes,
+            [self.member, node_free, m.node_body, m.body_node, x, self.centre, self.size], [self.modes],
+            device=self.device,
+        )  # fmt: skip
+        for mode, product in self.rows:
+            multiply(mode, product)
+            precondition(product, self.smooth)
+            wp.launch(subtract_kernel, m.num_nodes, [self.smooth], [mode], device=self.device)
+            multiply(mode, product)
+        self.gram.zero_()
+        wp.launch(
+            gram_kernel, m.num_nodes, [m.node_world, self.modes, self.products], [self.gram], device=self.device
+        )
+        wp.launch(factor_kernel, m.num_worlds, [self.gram], device=self.device)
+
+    def launch_add(self, r, z, node_free) -> None:
+        """z += Z (Z^T A Z)^-1 Z^T r."""
+        m = self.model
+        self.y.zero_()
+        wp.launch(project_kernel, m.num_nodes, [m.node_world, node_free, self.modes, r], [self.y], device=self.device)
+        wp.launch(solve_kernel, m.num_worlds, [self.gram, self.y], device=self.device)
+        wp.launch(add_kernel, m.num_nodes, [m.node_world, node_free, self.modes, self.y], [z], device=self.device)
+
+
+def bonds_of(terms) -> np.ndarray:
+    """Points of all stencils of interfaces (engine.contact.term.StencilTerm) that have begun a step, int (B, 4)."""
+    stuck = [term.blocks.points.numpy()[: int(term.blocks.count.numpy()[0])] for term in terms]
+    return np.concatenate([np.zeros((0, 4), np.int64), *(points.astype(np.int64).reshape(-1, 4) for points in stuck)])
+
+
+def stuck_nodes(model, bonds: np.ndarray) -> tuple[np.ndarray, int]:
+    """(nodes that move what is stuck to something that moves, bool (N,); number of such bonds)."""
+    e = model.embedding
+    node, count = e.point_node.numpy(), e.point_count.numpy()
+    bonds = bonds[(count[bonds[:, 0]] > 0) & (count[bonds[:, 1:]] > 0).any(axis=1)]
+    points = np.unique(bonds)
+    member = np.zeros(model.num_nodes, bool)
+    for k in range(4):
+        rides = points[count[points] > k]
+        member[node[rides] + k] = True
+    return member, len(bonds)
