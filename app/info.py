@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.frame import Frame
-from app.tape import adhesive_pairs
+from app.tape import adhesive_pairs, friction_pairs
 
 
 def loop_info(loop, frame: Frame) -> dict[str, Any]:
@@ -15,8 +15,8 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
 
     scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
     (name -> (3,) [N] on the driven tool), pads (`TactileReader.for_view`), coat_depth (mesh -> (k,) [m]),
-    tape (`app.tape.TapeReader.read`), adhesives (`app.tape.adhesive_pairs`), cut ({} or, while one is armed, its mesh
-    and `lines`, polylines (k, 3) [m]).
+    tape (`app.tape.TapeReader.read`), adhesives (`app.tape.adhesive_pairs`), frictions (`friction_pairs`), cut ({} or,
+    while one is armed, its mesh and `lines`, polylines (k, 3) [m]).
     """
     sample = frame.sample
     latency = None
@@ -35,6 +35,7 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
         "record": record_info(loop.wiring.recorder), "checkpoints": marks, "forces": forces, "pads": pads,
         "coat_depth": coats, "tape": loop._tape_now,
         "cut": loop.armed_cut(), "adhesives": adhesive_pairs(loop.session.engine) if loop._tape is not None else [],
+        "frictions": friction_pairs(loop.session.engine) if loop._tape is not None else [],
     }  # fmt: skip
 
 

@@ -313,12 +313,11 @@ class FrameLoop(Wishes):
         self._tactile: dict[str, dict] = {}
         self._tape = tape_reader(session)
         self._tape_now: dict[str, Any] = {}
-        self._adhesion_edits: dict[tuple[str, str], Request] = {}
+        self._material_edits: dict[tuple[str, ...], Request] = {}
         self._retold: list[Request] = []
         self._meshes = engine.model.meshes
         self._operator_cut = OperatorCut(engine)
         self._due_cuts: list[Request] = []  # asked for by the blade in the last step
-        self._refused = ""  # what was said last of a cut that the blade asked for in vain
         self._undo.clear()
         self.operator.settle(session.scene, engine)
         self.checkpoints = Checkpoints(engine.get_state, getattr(engine, "save", None), self.wiring.checkpoint_folder)

@@ -23,6 +23,10 @@ from app.record.state_hash import state_hash
 JUMPS = {"reset", "load_checkpoint", "undo", "grasp_assist", "load_scene", "reload"}
 
 
+# wishes that change the physics and are in no state: repeated in every row, also where the state is taken over
+EDITS = {"set_adhesion", "set_friction"}
+
+
 class ReplayError(Exception):
     """The episode cannot be replayed here; the text lists what does not fit."""
 
@@ -186,7 +190,7 @@ class InputReplay:
         """Replay step by step, for a view that draws along. The engine's state is changed."""
         row, num_frames = 0, self.episode.num_frames
         self.skipped: list[int] = []
-        known = False
+        known, self._edited = False, 0
         while row < num_frames:
             cut_again = None
             if known and row in self._restarts and self._cuts_alone(row):
@@ -201,6 +205,7 @@ class InputReplay:
                 row = start
                 self._set_state(self._keyframes[row])
             known = True
+            self._repeat_requests(row, cut_again is not None)
             step = self._step(row)
             if cut_again is False:
                 step = replace(step, matches=False)
@@ -239,10 +244,18 @@ class InputReplay:
         self._set_state(self._restarts[row])
         return False
 
-    def _step(self, row: int) -> ReplayStep:
-        requests = self._requests.get(row)
-        if requests and self._apply_requests is not None and row not in self._restarts:
+    def _repeat_requests(self, row: int, done: bool) -> None:
+        """Requests of a row, and the edits of rows that were skipped before it. Where the state was taken over, all but
+        the edits are in it already; done: they were repeated with a cut."""
+        requests = [r for skipped in range(self._edited, row) for r in self._requests.get(skipped, ()) if r[0] in EDITS]
+        if not done:
+            taken = row in self._restarts
+            requests += [r for r in self._requests.get(row, ()) if not taken or r[0] in EDITS]
+        self._edited = row + 1
+        if requests and self._apply_requests is not None:
             self._apply_requests(requests)
+
+    def _step(self, row: int) -> ReplayStep:
         control = self.episode.control(row)
         self.engine.step(None if control is None else self._make_control(control))
         matches = None

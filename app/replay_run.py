@@ -23,7 +23,7 @@ from app.replay import InputReplay, StateReplay
 from app.session import Session, choose_compute, load_session, quiet_warp
 from app.settings import Settings, config_dir
 from app.tactile import IMAGES
-from app.tape import edit_adhesive
+from app.tape import edit_adhesive, edit_friction
 from engine.types import Control, StepReport
 
 TICK = 1.0 / 60.0  # [s] between looks at the window
@@ -82,6 +82,9 @@ def _repeat(engine, requests: list[tuple[str, Any]]) -> None:
         if verb == "set_adhesion":
             with suppress(KeyError, ValueError):  # refused now as it was then
                 edit_adhesive(engine, value)
+        elif verb == "set_friction":
+            with suppress(KeyError, ValueError):
+                edit_friction(engine, value)
         elif verb == "cut":
             with suppress(KeyError, ValueError):
                 engine.apply([cut_of(value)])

@@ -17,6 +17,7 @@ from app.headless import NullView, has_display
 from app.loop import FrameLoop, Outcome, Wiring
 from app.operator import Operator
 from app.progress import TerminalBar
+from app.run_summary import RunSummary
 from app.scripted import open_input
 from app.session import Progress, Session, choose_compute, load_session, quiet_warp, scene_file
 from app.settings import Settings, config_dir, data_dir
@@ -120,8 +121,9 @@ def _with_window(options: RunOptions, compute: str, console: Console) -> int:
     except ValueError:
         loop.close()
         raise
+    summary = _summary(loop)
     outcome = _run(loop, options.steps, settings)
-    return _report(outcome, console)
+    return _report(outcome, console, summary)
 
 
 def _run(loop: FrameLoop, steps: int | None, settings: Settings) -> Outcome:
@@ -189,11 +191,12 @@ def _without_window(options: RunOptions, compute: str, console: Console) -> int:
     _log_state(loop, options.state_log)
     if recorder is not None and not _records_itself(device):
         recorder.start(session.engine.positions(), 0.0)
+    summary = _summary(loop)
     try:
         outcome = loop.run(steps)
     finally:
         bar.stop()
-    code = _report(outcome, console)
+    code = _report(outcome, console, summary)
     if view.written:
         console.print(f"pictures: {escape(str(folder / 'pictures'))}", soft_wrap=True)
     if recorder is not None:
@@ -243,6 +246,13 @@ def _log_state(loop: FrameLoop, path: Path | None) -> None:
         loop.wiring.sinks = [*loop.wiring.sinks, StateLog(path, loop)]
 
 
+def _summary(loop: FrameLoop) -> RunSummary:
+    """Adds the sink that adds up what the steps cost."""
+    summary = RunSummary()
+    loop.wiring.sinks = [*loop.wiring.sinks, summary]
+    return summary
+
+
 def _recorder(session: Session, *, folder: Path | None, compute: str, input_name: str):
     """A recorder for a scene; its folder is made by itself."""
     from app.cli import version
@@ -285,9 +295,11 @@ def _recover(folder: Path, progress: Progress | None = None) -> list[str]:
         return [f"an unfinished recording in {folder} could not be recovered: {error}"]
 
 
-def _report(outcome: Outcome, console: Console) -> int:
+def _report(outcome: Outcome, console: Console, summary: RunSummary) -> int:
     if outcome.steps and outcome.seconds > 0.0:
         console.print(f"{outcome.steps} steps in {outcome.seconds:.1f} s")
+    for line in summary.lines():
+        console.print(line, soft_wrap=True, highlight=False)
     if outcome.failure:
         console.print(f"[bold red]the run ended early:[/bold red] {escape(outcome.failure.strip())}", soft_wrap=True)
         if os.environ.get("TACKTILE_DEBUG"):

@@ -145,6 +145,25 @@ def edit_adhesive(engine, edit: dict[str, Any]) -> str:
     raise KeyError(f"{mesh} does not stick to {partner}; pairs: {pairs}")
 
 
+def friction_pairs(engine) -> list[dict[str, Any]]:
+    """What may be edited live beside adhesives: mesh and friction_mu of each mesh that touches others [-]."""
+    model = engine.model
+    collision = getattr(model, "collision", None)
+    if collision is None:
+        return []
+    values, surface = collision.surface_friction_mu.numpy(), collision.point_surface.numpy()
+    first = {name: int(surface[info.points.start]) for name, info in model.meshes.items()}
+    return [{"mesh": name, "value": float(values[s])} for name, s in first.items() if s >= 0]
+
+
+def edit_friction(engine, edit: dict[str, Any]) -> str:
+    """Carry out the wish `set_friction` between steps: {"mesh", "value"}. Returns what to say. Raises KeyError or
+    ValueError naming what does not fit."""
+    mesh = str(edit["mesh"])
+    engine.set_friction(mesh, edit["value"])
+    return f"friction of {mesh}: {edit['value']:.3g}"
+
+
 def _aside(term) -> np.ndarray:
     """Records that the law's kernels do not see at present, bool (S,)."""
     numbering = getattr(term, "numbering", None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from app.cutting import aimed_cuts, cut_of, cut_request
 from app.frame import Request
 from app.grasp import touched
-from app.tape import edit_adhesive
+from app.tape import edit_adhesive, edit_friction
 
 SLOW_MOTION = 0.25  # [-] simulated time over wall time while slow motion is on
 
@@ -85,9 +85,9 @@ class Wishes:
         self._signals = self._report = None
         self._tape_now = {}
         self._operator_cut.disarm()
-        self._due_cuts, self._refused = [], ""
+        self._due_cuts = []
         if self.session.blade is not None:
-            self.session.blade.pressed_steps = dict.fromkeys(self.session.blade.targets, 0)
+            self.session.blade.forget()
         if self._tape is not None:
             self._tape.reset()
         self._stalls = 0
@@ -167,15 +167,16 @@ class Wishes:
         return {"mesh": armed.cuts[0].mesh, "lines": armed.ghost()} if armed.armed else {}
 
     def _do_cut(self, value) -> None:
-        """A cut at once, as the blade asks for it. One that the blade cannot make is told once, not at each step."""
+        """A cut at once, as the blade asks for it. One that cannot be made is told; the blade asks again when it has
+        lifted."""
         try:
             self._make_cut(cut_of(value))
         except ValueError as error:
             if value.get("by") != "blade":
                 raise
-            if str(error) != self._refused:
-                self._refused = str(error)
-                self._say(f"the blade does not cut: {error}")
+            if self.session.blade is not None:
+                self.session.blade.refuse(value["mesh"], str(error))
+            self._say(f"the blade does not cut: {error}; lift it to try again")
 
     def _make_cut(self, cut) -> None:
         engine = self.session.engine
@@ -183,7 +184,6 @@ class Wishes:
         point = self.checkpoints.take(self._time, self.index, self.operator.teleop, "before cut", automatic=True)
         engine.apply([cut])
         self._undo.append(("checkpoint", point.number))
-        self._refused = ""
         self._edited(f"{cut.mesh} cut")
 
     def _edited(self, said: str) -> None:
@@ -195,7 +195,12 @@ class Wishes:
         """Another work of adhesion (or strength of bonds) for one pair, from the next step on. Recorded as a request,
         which a replay by inputs repeats; it stays through resets and checkpoints."""
         self._say(edit_adhesive(self.session.engine, value))
-        self._adhesion_edits[(value["mesh"], value["partner"])] = Request("set_adhesion", dict(value))
+        self._material_edits[("adhesion", value["mesh"], value["partner"])] = Request("set_adhesion", dict(value))
+
+    def _do_set_friction(self, value) -> None:
+        """Another coefficient of friction for one mesh, from the next step on; kept and recorded as `set_adhesion`."""
+        self._say(edit_friction(self.session.engine, value))
+        self._material_edits[("friction", value["mesh"])] = Request("set_friction", dict(value))
 
     def _do_record(self, value) -> None:
         recorder = self._recorder()
@@ -204,7 +209,7 @@ class Wishes:
         else:
             name = recorder.start(self._points, self._time)
             self._say(f"recording {name}")
-            self._retold = list(self._adhesion_edits.values())  # what was edited before belongs to the episode too
+            self._retold = list(self._material_edits.values())  # what was edited before belongs to the episode too
 
     def _do_label_success(self, value) -> None:
         self._label("success")

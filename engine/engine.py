@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 
@@ -11,6 +12,7 @@ import warp as wp
 from engine.adhesion.numbering import adopt_state, moving_points, renumber, whole_state
 from engine.cutting.cut import Cut, CutRecord, from_arrays, same_records, to_arrays
 from engine.edits import Grasp, Release, Riding
+from engine.live import check_friction, check_materials, edited_materials, friction_of, take_materials, with_friction
 from engine.mesh.checks import check_options
 from engine.options import Options
 from engine.reduce import carriers, reduce_model
@@ -38,6 +40,7 @@ class Engine:
         self.options = options or Options()
         self._capture = capture
         self._uncut = model
+        self.friction_edits: dict[str, float] = {}  # mesh -> friction_mu set by set_friction [-]
         self.report = StepReport()
         self.warnings = tuple(check_options(self.options, model))  # settings that give wrong results without a sign
         self._start(model, [])
@@ -141,6 +144,13 @@ class Engine:
             self.state.x.assign(x)
             self.state.v.assign(v)
             self._rebuild()
+
+    def set_friction(self, mesh: str, friction_mu: float) -> None:
+        """Edit between steps: another coefficient for a mesh, in all worlds; a pair has the geometric mean of both. It
+        stays through reset, cuts and `set_state`. Raises KeyError or ValueError naming what does not fit."""
+        friction_of(self, mesh)
+        self.friction_edits[mesh] = check_friction(mesh, friction_mu)
+        self._rebuild()
 
     def plan_cut(self, cut: Cut) -> tuple[list[Cut], list[list[tuple[int, int, float]]]]:
         """What a cut would do, to show it first (engine.cutting.operator): the same cut in rest places, one edit a
@@ -315,14 +325,24 @@ class Engine:
         self._refresh_points()
 
     def save(self, path) -> None:
-        """Write the state with version and model fingerprint; `load` resumes bit for bit on the CPU."""
-        save_state(path, self.get_state(), model_fingerprint(self._uncut), self.options)
+        """Write the state with version and model fingerprint, and the materials as they are edited; `load` resumes bit
+        for bit on the CPU."""
+        kept = {"materials": np.frombuffer(json.dumps(edited_materials(self)).encode(), np.uint8)}
+        save_state(path, self.get_state() | kept, model_fingerprint(self._uncut), self.options)
 
     def load(self, path, any_options: bool = False) -> None:
         """Restore `save`. Raises ValueError when the file is of another model, of a later version, or (unless
         any_options) was saved under other options."""
         options = None if any_options else self.options
-        self.set_state(load_state(path, model_fingerprint(self._uncut), options))
+        arrays = load_state(path, model_fingerprint(self._uncut), options)
+        materials = arrays.pop("materials", None)
+        if materials is not None:
+            materials = json.loads(materials.tobytes().decode())
+            check_materials(self, materials)
+        self.set_state(arrays)
+        if materials is not None and materials != edited_materials(self):
+            take_materials(self, materials)
+            self._rebuild()
 
     # private --------------------------------------------------------------------------------------------------------
     def _initial_state(self) -> State:
@@ -383,6 +403,7 @@ class Engine:
         """The embedding has changed: a new system over the same state, reduced where tape rides on a cluster."""
         self._signals: Signals | None = None
         self.model = self._riding.model() if self._riding.needed else self._riding.base
+        self.model = with_friction(self.model, self.friction_edits)
         self._working = None
         if any((roll.front > 0).any() for roll in self.rolls.values()):
             buried = np.any([roll.buried() for roll in self.rolls.values()], axis=0)
@@ -399,8 +420,13 @@ class Engine:
             (self.model, self.state) if self._working is None else (self.reduction.model, self._working.state)
         )
         self._yielding.write(model)
-        self.newton = Newton(model, state, self.options, self.interfaces, self._capture)
+        self.newton = Newton(model, state, self.options, self.interfaces, self._capture, self._expected_candidates())
         self._refresh_points()
+
+    def _expected_candidates(self) -> int:
+        """Length of the last list and a quarter, so that buffers do not grow anew after every edit; 0 = unknown."""
+        newton = getattr(self, "newton", None)
+        return newton.system.candidates.num_candidates * 5 // 4 if newton and newton.system.has_contact else 0
 
     @property
     def reduction(self):

@@ -10,10 +10,10 @@ import warp as wp
 from engine.builder.recut import plan, recut, surgery_of
 from engine.cutting.cut import Cut, CutRecord, resolve
 from engine.cutting.splitting import Node
-from engine.cutting.transfer import Transfer, keep_materials
+from engine.cutting.transfer import Transfer, keep_materials, refuse_wound, riders_alike
 from engine.types import State, StepReport
 
-REPLACED = ("model", "cuts", "_riding", "interfaces", "rolls", "state", "_driven", "_driven_joints")
+REPLACED = ("model", "cuts", "_riding", "interfaces", "rolls", "state")
 
 
 def topology_of(engine) -> dict:
@@ -40,7 +40,15 @@ def resolved(engine, edit: Cut, x: np.ndarray) -> CutRecord:
 def planned_cut(engine, edit: Cut) -> tuple[list[Cut], list[list[Node]]]:
     """The same cut in the rest plane, one edit a stretch, and the paths that it would take; nothing is changed. Raises
     like `Engine.apply`."""
-    record = resolved(engine, edit, engine.state.x.numpy())
+    x, riding = engine.state.x.numpy(), engine._riding
+    record = resolved(engine, edit, x)
+    surgery, body_of = surgery_of(riding.base, record), np.full(riding.base.num_points, -1)
+    body_of[riding.points] = riding.bodies
+    for world in range(riding.base.num_worlds):  # a cut changes the mesh of all of them
+        first = riding.base.meshes[edit.mesh].points.start + world * riding.base.points_per_world
+        places = riding.mesh_places(edit.mesh, world, x)
+        alike, body = riders_alike(surgery, body_of[first : first + len(places)])
+        refuse_wound(surgery, alike, body, riding, edit.mesh, places)
     return [Cut(edit.mesh, line, world=edit.world) for line in record.lines], plan(engine._riding.base, record)
 
 
@@ -67,8 +75,6 @@ def make_cut(engine, edit: Cut, x: np.ndarray, v: np.ndarray) -> tuple[np.ndarra
     )
     engine.model, engine._riding, engine.interfaces, engine.rolls = model, moved.riding, interfaces, rolls
     engine.cuts = [*engine.cuts, record]
-    engine._driven = [b for b in model.bodies.values() if b.driven]
-    engine._driven_joints = [j for j in model.joints.values() if j.drive is not None]
     return arrays["x"], arrays["v"]
 
 

@@ -153,4 +153,22 @@ def _cut(engine, start) -> Success:
     return Success(ends[0] != ends[1], text)
 
 
-_VERDICTS = {"peel": _peel, "payout": _payout, "swing": _swing, "stick": _stick, "wrap": _wrap, "cut": _cut}
+def length_off_roll(engine, roll: str) -> float:
+    """Tape from the outermost place that sticks to the roll or its core to the outer end, at rest [m]."""
+    along = engine.model.meshes[roll].rest[:, 0]
+    held = np.concatenate([stuck_vertices(engine, roll, name) for name in (roll, f"{roll}_core")])
+    return float(along.max() - along[held].max()) if len(held) else float(np.ptp(along))
+
+
+def _unwind(engine, start) -> Success:
+    off, on_box = length_off_roll(engine, "roll"), stuck_vertices(engine, "roll", "box")
+    piece = pieces(engine, "roll")
+    parted = len(on_box) > 0 and not np.isin(piece[on_box], piece[0]).any()  # vertex 0 is the inner end
+    text = f"{1e3 * off:.0f} mm are off the roll, {len(on_box)} points stick to the box"
+    return Success(off > 0.38 and len(on_box) >= 100 and parted, text + ", cut off" * parted)
+
+
+_VERDICTS = {
+    "peel": _peel, "payout": _payout, "swing": _swing, "stick": _stick, "wrap": _wrap, "cut": _cut,
+    "unwind": _unwind,
+}  # fmt: skip

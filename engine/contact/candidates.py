@@ -47,8 +47,9 @@ class Candidates:
     """
 
     def __init__(self, collision: CollisionGeometry, embedding: Embedding, device: str = "cpu", slack: float = 0.0,
-                 capacity: int = 0):
-        """slack [m], 0 = automatic; capacity: candidates to reserve, 0 = automatic. Both lists grow by themselves.
+                 capacity: int = 0, expected: int = 0):
+        """slack [m], 0 = automatic; capacity: candidates to reserve, 0 = automatic: at least `expected`. Both lists
+        grow by themselves.
 
         Raises ValueError when an element joins points of two surfaces or slack is negative.
         """
@@ -76,7 +77,7 @@ class Candidates:
         self._refits = 0
         self._allocate_fixed()
         nv, ne = len(self._geometry["vertices"]), len(self._geometry["edges"])
-        self._allocate_list(capacity or _first_capacity(nv + ne))
+        self._allocate_list(capacity or max(_first_capacity(nv + ne), expected))
         self.refresh_topology()
 
     # Set-up -----------------------------------------------------------------------------------------------------------

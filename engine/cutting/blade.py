@@ -72,6 +72,7 @@ class BladeCutter:
         self.contacts = {name: BladeContact() for name in targets}  # after the last `update`
         self.pressed_steps = {name: 0 for name in targets}
         self.refused = ""  # why the last cut was not made, "" = it was
+        self.waiting = set()  # targets that refused a cut: asked again once the blade has lifted off them
 
     def update(self) -> list[Cut]:
         """Read the contacts of the last step; cuts that are due now, to be applied before the next step."""
@@ -79,7 +80,9 @@ class BladeCutter:
         for name in self.targets:
             contact = self.contacts[name] = self._read(name)
             self.pressed_steps[name] = self.pressed_steps[name] + 1 if contact.pressure > self.threshold else 0
-            if self.enabled and self.pressed_steps[name] >= self.steps:
+            if contact.force == 0.0:
+                self.waiting.discard(name)
+            if self.enabled and self.pressed_steps[name] >= self.steps and name not in self.waiting:
                 self.pressed_steps[name] = 0
                 due.append(self._cut(name, contact))
         return due
@@ -93,8 +96,18 @@ class BladeCutter:
                 made.append(cut)
                 self.refused = ""
             except ValueError as error:
-                self.refused = str(error)
+                self.refuse(cut.mesh, str(error))
         return made
+
+    def refuse(self, target: str, why: str) -> None:
+        """A cut that was asked for cannot be made: it is not asked for again before the blade has lifted."""
+        self.refused = why
+        self.waiting.add(target)
+
+    def forget(self) -> None:
+        """The state was set from outside: nothing was pressed before."""
+        self.pressed_steps = dict.fromkeys(self.targets, 0)
+        self.waiting.clear()
 
     def edge_now(self) -> np.ndarray:
         """Ends of the edge in the world [m], (2, 3)."""

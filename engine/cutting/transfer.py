@@ -103,10 +103,8 @@ class Transfer:
         kept = np.ones(len(before.points), bool)
         first = self.old.body_node.numpy()
         for old_block, new_block in self.blocks():
-            ride = body_of[old_block][s.corners]
-            mine = ride[np.arange(self.size), np.argmax(s.material, axis=1)]
-            alike = ((ride == mine[:, None]) | (s.material < 1e-9)).all(axis=1) & (mine >= 0)
-            self._refuse_wound(alike & s.changed, mine, before)
+            alike, mine = riders_alike(s, body_of[old_block])
+            refuse_wound(s, alike, mine, before, self.mesh, self.points_before[old_block])
             for i in np.flatnonzero(alike & s.changed):
                 node = first[mine[i]]
                 frame = x[node + 1 : node + 4].T
@@ -120,18 +118,6 @@ class Transfer:
         after.bodies = np.concatenate([bodies[0][kept], *bodies[1:]]).astype(np.int64)
         after.weights = np.concatenate([weights[0][kept], *weights[1:]]).reshape(-1, 4)
         return after
-
-    def _refuse_wound(self, riders: np.ndarray, body: np.ndarray, before: Riding) -> None:
-        if not riders.any():
-            return
-        massless = before.body_mass[:, 0, 0] == 0.0
-        wound = riders & massless[np.maximum(body, 0)]
-        if wound.any():
-            place = self.points_after[self.first + int(np.argmax(wound))]
-            raise ValueError(
-                f"the cut in mesh '{self.mesh}' reaches tape that is wound on its roll's cluster, near "
-                f"({', '.join(f'{c:.4g}' for c in place)}) m; cut in the collar or in the free tape"
-            )
 
     # rolls ------------------------------------------------------------------------------------------------------
     def rolls(self, rolls: dict[str, RollCluster]) -> dict[str, RollCluster]:
@@ -153,6 +139,29 @@ class Transfer:
         for before, after in zip(terms, fresh, strict=True):
             adopt_state(after, _Histories(self, before, after).moved())
         return fresh
+
+
+def riders_alike(s: Surgery, body_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """New vertices whose parents all ride on one body, bool (m,), and that body, int (m,). body_of: of each old vertex,
+    -1 = none, (n,)."""
+    ride = body_of[s.corners]
+    mine = ride[np.arange(len(ride)), np.argmax(s.material, axis=1)]
+    return ((ride == mine[:, None]) | (s.material < 1e-9)).all(axis=1) & (mine >= 0), mine
+
+
+def refuse_wound(s: Surgery, alike, body, riding: Riding, mesh: str, places: np.ndarray) -> None:
+    """Raises ValueError when a cut would change tape that rides on a roll's cluster, a body without mass of its own.
+
+    alike, body: of `riders_alike`; places (n, 3): old vertices now [m].
+    """
+    changed = alike & s.changed
+    wound = changed & (riding.body_mass[:, 0, 0] == 0.0)[np.maximum(body, 0)] if changed.any() else changed
+    if wound.any():
+        place = s.mixed(places)[int(np.argmax(wound))]
+        raise ValueError(
+            f"the cut in mesh '{mesh}' reaches tape that is wound on its roll's cluster, near "
+            f"({', '.join(f'{c:.4g}' for c in place)}) m; cut in the collar or in the free tape"
+        )
 
 
 def keep_materials(before: tuple, after: tuple) -> None:

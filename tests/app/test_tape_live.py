@@ -13,10 +13,14 @@ from app.headless import NullView
 from app.loop import FrameLoop, Wiring
 from app.operator import Operator
 from app.record import Episode
-from app.replay_run import replay_episode
+from app.replay import InputReplay
+from app.replay_run import _repeat, replay_episode
 from app.runs import _recorder
 from app.scripted import open_input
 from app.session import load_session
+from app.tape import adhesive_pairs
+from engine.live import friction_of
+from engine.types import Control
 
 SCENE = """
 gravity: [0, 0, 0]
@@ -51,6 +55,10 @@ def edit(value, partner="plate"):
     return Request("set_adhesion", {"mesh": "strip", "partner": partner, "value": value})
 
 
+def rub(value):
+    return Request("set_friction", {"mesh": "plate", "value": value})
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """(folder of the episode, scene file, what was said, frames): edited before the recording began and during it."""
@@ -60,8 +68,8 @@ def run(tmp_path_factory):
     session = load_session(str(scene), (), "cpu")
     make = partial(_recorder, folder=folder / "episodes", compute="cpu", input_name="none")
     wishes = {
-        3: [edit(40.0)], 10: [Request("record")], 30: [edit(150.0)], 35: [edit(1.0, "clamp")], 45: [Request("reset")],
-        60: [Request("record")],
+        3: [edit(40.0)], 4: [rub(0.5)], 10: [Request("record")], 20: [rub(0.0)], 30: [edit(150.0)],
+        35: [edit(1.0, "clamp"), rub(-1.0)], 45: [edit(20.0), Request("reset"), rub(0.9)], 60: [Request("record")],
     }  # fmt: skip
     said, frames = [], []
     wiring = Wiring(recorder=make(session), pacing=False, sinks=[frames.append], compute="cpu")
@@ -76,6 +84,8 @@ def test_an_edit_is_told_and_a_bad_one_too(run):
     assert any(
         "set adhesion" in text and "strip does not stick to clamp; pairs: strip on plate" in text for text in said
     )
+    assert any("friction of plate: 0.9" in text for text in said)
+    assert any("friction_mu of 'plate' is -1.0; it must be a number from 0 on" in text for text in said)
     assert frames[-1].extra["tape"]["damage"]["strip"].shape == (9 * 5,)
 
 
@@ -83,7 +93,23 @@ def test_edits_before_the_recording_belong_to_it(run):
     episodes, *_ = run
     with Episode(episodes / "episode_0001.h5") as episode:
         edits = [(row, value["value"]) for row, verb, value in episode.requests() if verb == "set_adhesion"]
+        frictions = [(row, value["value"]) for row, verb, value in episode.requests() if verb == "set_friction"]
     assert edits[0] == (0, 40.0) and edits[1][1] == 150.0 and edits[1][0] == pytest.approx(20, abs=1)
+    assert frictions[0] == (0, 0.5) and frictions[1][1] == 0.0
+
+
+def test_edits_in_the_row_of_a_reset_are_repeated_too(run):
+    """They are in no state, so taking over the state after the reset does not bring them."""
+    episodes, scene, *_ = run
+    session = load_session(str(scene), (), "cpu")
+    with Episode(episodes / "episode_0001.h5") as episode:
+        rows = {row for row, verb, _ in episode.requests() if verb == "reset"}
+        edited = {row for row, verb, value in episode.requests() if verb == "set_adhesion" and value["value"] == 20}
+        assert rows & edited
+        replay = InputReplay(episode, session.engine, lambda f: Control(**f), partial(_repeat, session.engine))
+        assert replay.run().first_divergence is None
+    assert adhesive_pairs(session.engine)[0]["value"] == 20.0
+    assert friction_of(session.engine, "plate") == 0.9
 
 
 def test_a_replay_of_the_inputs_repeats_the_edits_to_the_bit(run):

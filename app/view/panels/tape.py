@@ -62,22 +62,34 @@ def _newtons(force: float) -> str:
 
 
 def _adhesive(state: ViewState, s: float) -> None:
-    """One pair at a time with its strength, a quarter more or less by a click; the name shows the next pair."""
-    pairs = state.about("adhesives") or []
-    if not pairs or state.about("replay"):
+    """Adhesives a pair at a time and friction a mesh at a time, a quarter more or less by a click; the name shows the
+    next one."""
+    if state.about("replay"):
         return
-    index = int(state.text.get("tape.pair", "0")) % len(pairs)
+    for pairs, key, tip, verb in (
+        (state.about("adhesives") or [], "pair", "adhesive of this pair; click for the next one", "set_adhesion"),
+        (state.about("frictions") or [], "mesh", "friction of this mesh; click for the next one", "set_friction"),
+    ):
+        if pairs:
+            _editable(state, s, pairs, key, tip, verb)
+
+
+def _editable(state: ViewState, s: float, pairs: list[dict], key: str, tip: str, verb: str) -> None:
+    index = int(state.text.get(f"tape.{key}", "0")) % len(pairs)
     pair = pairs[index]
-    name = f"{pair['mesh']} on {'itself' if pair['partner'] == pair['mesh'] else pair['partner']}"
-    if clickable(state, "tape.pair", f"{name}##pair", tip="adhesive of this pair; click for the next one"):
-        state.text["tape.pair"] = str((index + 1) % len(pairs))
-    for key, word, factor in (("weaker", "-", 0.8), ("stronger", "+", 1.25)):
+    name = pair["mesh"]
+    if "partner" in pair:
+        name += f" on {'itself' if pair['partner'] == pair['mesh'] else pair['partner']}"
+    if clickable(state, f"tape.{key}", f"{name}##{key}", tip=tip):
+        state.text[f"tape.{key}"] = str((index + 1) % len(pairs))
+    words = {"pair": ("weaker", "stronger"), "mesh": ("smoother", "rougher")}[key]
+    for word, sign, factor in zip(words, "-+", (0.8, 1.25), strict=True):
         psim.SameLine(0, 4 * s)
-        if clickable(state, f"tape.{key}", f"{word}##{key}", tip=f"{key} by a quarter"):
-            edit = {"mesh": pair["mesh"], "partner": pair["partner"], "value": factor * pair["value"]}
-            state.ask("set_adhesion", edit)
+        if clickable(state, f"tape.{word}", f"{sign}##{word}", tip=f"{word} by a quarter"):
+            edit = {k: pair[k] for k in ("mesh", "partner") if k in pair} | {"value": factor * pair["value"]}
+            state.ask(verb, edit)
     psim.SameLine(0, 8 * s)
-    theme.line(f"{pair['value']:.3g} {pair['unit']}")
+    theme.line(f"{pair['value']:.3g} {pair['unit']}" if "unit" in pair else f"friction {pair['value']:.3g}")
 
 
 def _plots(state: ViewState, s: float) -> None:

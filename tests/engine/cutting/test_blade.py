@@ -7,7 +7,7 @@ import pytest
 
 from bench.stress_run import IntersectionOracle
 from engine import Cut, Engine, ModelBuilder
-from engine.cutting.blade import BladeCutter
+from engine.cutting.blade import BladeContact, BladeCutter
 from engine.cutting.operator import OperatorCut
 from tests.engine.cutting.cut_scenes import ACROSS, CONTACT, add_strip, options, taut_strip, tension
 from tests.engine.cutting.meshes import pieces
@@ -88,10 +88,25 @@ def test_a_short_blade_cuts_as_far_as_it_touches():
 def test_the_count_starts_anew_when_the_pressure_drops():
     engine, cutter = blade_scene(steps=3)
     forces = iter([2e3, 2e3, 0.0, 2e3, 2e3, 2e3, 2e3])
-    from engine.cutting.blade import BladeContact
-
     cutter._read = lambda name: BladeContact(1.0, 0.01, 0.03, next(forces))
     assert [len(cutter.update()) for _ in range(7)] == [0, 0, 0, 0, 0, 1, 0]
+
+
+def test_a_refused_cut_is_asked_for_again_only_after_the_blade_has_lifted():
+    engine, cutter = blade_scene()
+    pressed, light, lifted = BladeContact(1.0, 0.01, 0.03, 2e3), BladeContact(0.1, 0.01, 0.03, 10.0), BladeContact()
+    contacts = iter([pressed] * 4 + [light] + [pressed] * 4 + [lifted] + [pressed] * 2)
+    cutter._read = lambda name: next(contacts)
+    asked = []
+    for _ in range(12):
+        due = cutter.update()
+        asked.append(len(due))
+        for cut in due:
+            cutter.refuse(cut.mesh, "too close to the border")
+    assert asked == [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1] and cutter.refused == "too close to the border"
+    cutter.forget()
+    cutter._read = lambda name: pressed
+    assert [len(cutter.update()) for _ in range(2)] == [0, 1]
 
 
 def test_a_static_blade_has_its_edge_too():
