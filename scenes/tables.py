@@ -85,11 +85,6 @@ OPTIONS = Table(
             "plain: as in the papers, for parity runs. Starts from the position, no extrapolated membrane stress, no "
             "stretched updates, stops on the update's size alone",
         ),
-        "newton": (
-            Choice(("guided", "plain")),
-            "plain: as in the papers, for parity runs. Starts from the position, no extrapolated membrane stress, no "
-            "stretched updates, stops on the update's size alone",
-        ),
         "candidate_slack": (Quantity("length", low=0.0), "reach of the candidate list, 0 = automatic"),
         "ccd_conservative": (Quantity(), "share of the remaining gap that one CCD advance may use"),
         "line_search_max": (Integer(1), "halvings at most"),

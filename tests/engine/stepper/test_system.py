@@ -216,7 +216,7 @@ def test_plain_newton_takes_every_update_as_it_comes_and_stops_on_its_size_alone
         updates.clear()
         plain.step(on_iteration=lambda: look(plain))
         sizes = [size / 0.01 for size, _ in updates]
-        assert sizes[-1] <= 1e-2 < min(sizes[:-1], default=np.inf)  # at the first small update, neither before nor after
+        assert sizes[-1] <= 1e-2 < min(sizes[:-1], default=np.inf)  # at the first small one, not before, not after
         assert all(as_it_came for _, as_it_came in updates)
     updates.clear()
     for _ in range(6):
