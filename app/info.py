@@ -30,6 +30,7 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
     pads, coats = (reader.for_view(loop._tactile), reader.coats(loop._tactile)) if reader is not None else ([], {})
     marks = [{"id": c.number, "label": c.label, "time": c.time, "automatic": c.automatic} for c in loop.checkpoints]
     return {
+        "devices": loop.device_info(frame.time_mono),
         "scene_name": loop.session.scene.name, "compute": loop.wiring.compute, "input": loop.operator.device.name,
         "latency_ms": latency, "slow": loop.slow, "teleop": loop.operator.about(frame.signals),
         "record": record_info(loop.wiring.recorder), "checkpoints": marks, "forces": forces, "pads": pads,

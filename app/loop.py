@@ -16,6 +16,7 @@ import numpy as np
 
 from app.checkpoints import Checkpoints
 from app.cutting import cut_request
+from app.device_wishes import DeviceWishes
 from app.frame import Frame, Request
 from app.info import loop_info
 from app.operator import Operator, lost
@@ -39,7 +40,7 @@ LOOP_VERBS = (
 )  # fmt: skip
 
 
-class FrameLoop(Wishes):
+class FrameLoop(Wishes, DeviceWishes):
     """Runs a session. `run` until the view closes, the steps are done or the input has ended."""
 
     def __init__(self, session: Session, operator: Operator, view: View, wiring: Wiring | None = None):
@@ -141,6 +142,8 @@ class FrameLoop(Wishes):
         if hasattr(self.session.scene, "control_motion"):
             self.session.scene.control_motion(control, self._time + dt)
         control = self.operator.to_control(command, dt, engine, control)
+        if self.operator.camera_twist.any() and hasattr(self.view, "drive_camera"):
+            self.view.drive_camera(self.operator.camera_twist, dt)
         if self.operator.closure < closure:
             self._let_go()
         return command, control
@@ -349,6 +352,7 @@ class FrameLoop(Wishes):
                 recorder.close()
                 self.outcome.events += [(self._time, text) for text in recorder.poll_messages()]
         finally:
-            for device in {id(d): d for d in (self.operator.device, self.operator.keyboard) if d is not None}.values():
+            used = [seat.device for seat in self.operator.seats.values()] + [self.operator.keyboard]
+            for device in {id(d): d for d in used if d is not None}.values():
                 device.close()
             self.view.close()

@@ -58,6 +58,17 @@ class Operator:
             role: seat for role, seat in self.seats.items() if role != "right"
         }
 
+    def sit(self, role: str, device: Device) -> None:
+        """A device takes a role beside "right"; what it pushes must be let go first."""
+        self.seats[role] = Seat(role, device, self._profiles)
+        self.seats[role].hold_until_rest()
+
+    def free(self, role: str) -> Device | None:
+        """Nobody has the role any more; returns the device that had it."""
+        self._keep_profiles()
+        seat = self.seats.pop(role, None)
+        return None if seat is None else seat.device
+
     @property
     def _seat(self) -> Seat:
         return self.seats["right"]
@@ -174,7 +185,7 @@ class Operator:
             other, its_status = seat.poll(now)
             own = OWN_VERBS if role != "pedal" else ()
             pressed += [verb for verb in other.pressed if verb not in own]
-            held |= other.buttons & HELD_BESIDE if role == "pedal" and not seat.testing else set()
+            held |= other.buttons & HELD_BESIDE if role == "pedal" and not seat.quiet else set()
             if lost(its_status) and not lost(status):
                 text = its_status.message or its_status.health.value
                 status = replace(its_status, message=f"{role}, {seat.device.name}: {text}")
@@ -252,7 +263,7 @@ class Operator:
             seat = self.seats.get(role)
             if seat is None or number is None or seat.sample.joints is None:
                 continue
-            engaged = seat.command is not None and seat.command.engaged and not seat.testing
+            engaged = seat.command is not None and seat.command.engaged and not seat.quiet
             seen[number] = (seat.sample.joints, engaged, seat.device.describe().get("side", "right"))
         return seen
 

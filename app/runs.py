@@ -19,6 +19,7 @@ from app.operator import Operator
 from app.progress import TerminalBar
 from app.run_summary import RunSummary
 from app.scripted import open_input
+from app.seats import parse_inputs
 from app.session import Progress, Session, choose_compute, load_session, quiet_warp, scene_file
 from app.settings import Settings, config_dir, data_dir
 
@@ -100,8 +101,8 @@ def _with_window(options: RunOptions, compute: str, console: Console) -> int:
     closed_early = _watch_close(view)
     try:
         session = load(options.scene, closed_early)
-        device = keyboard if options.input in (None, "keyboard") else open_input(options.input, keymap)
-        operator = Operator(device, keyboard, settings.profile)
+        device, others = _open_inputs(options.input or "keyboard", keymap, keyboard)
+        operator = Operator(device, keyboard, settings.profile, others)
         make = partial(_recorder, folder=options.record, compute=compute, input_name=device.name)
         wiring = Wiring(
             recorder=make(session), make_recorder=make, load=load, open_device=partial(open_input, keymap=keymap),
@@ -176,7 +177,7 @@ def _without_window(options: RunOptions, compute: str, console: Console) -> int:
     folder = options.record or data_dir() / "runs" / Path(options.scene).stem
     bar = TerminalBar(console, options.steps)
     session = load_session(options.scene, options.overrides, compute, bar.loading)
-    device = open_input(options.input or _script_of(session), None)
+    device, others = _open_inputs(options.input or _script_of(session), None)
     steps = options.steps or _length(device, session)
     bar = TerminalBar(console, steps)
     pictures = None if options.no_pictures else _offscreen(console)
@@ -187,7 +188,7 @@ def _without_window(options: RunOptions, compute: str, console: Console) -> int:
     recorder = None if options.no_record else _recorder(session, folder=folder, compute=compute, input_name=device.name)
     wiring = Wiring(recorder=recorder, pacing=False, stop_on_failure=True, compute=compute)
     console.print(f"running {session.scene.name} with {device.name}" + (f", {steps} steps" if steps else ""))
-    loop = FrameLoop(session, Operator(device), view, wiring)
+    loop = FrameLoop(session, Operator(device, others=others), view, wiring)
     _log_state(loop, options.state_log)
     if recorder is not None and not _records_itself(device):
         recorder.start(session.engine.positions(), 0.0)
@@ -236,6 +237,20 @@ def _offscreen(console: Console):
 
 
 # -- both
+
+
+def _open_inputs(text: str, keymap, keyboard=None):
+    """(device that drives the tool in use, devices in other roles) of --input."""
+    opened = {}
+    try:
+        for role, spec in parse_inputs(text).items():
+            opened[role] = keyboard if spec == "keyboard" and keyboard is not None else open_input(spec, keymap)
+    except BaseException:
+        for device in opened.values():
+            if device is not keyboard:
+                device.close()
+        raise
+    return opened.pop("right"), opened
 
 
 def _log_state(loop: FrameLoop, path: Path | None) -> None:

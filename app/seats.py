@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from app.device_calibration import Calibration
 from app.profiles import changed_settings, device_key, legal_choice, legal_gain, profile_of, with_profile
 from devices.contract import Command, Device, Sample, Status
 from devices.mapping import Frames, require_rest, start_mapping, to_command
@@ -67,6 +68,7 @@ class Seat:
         self.command: Command | None = None
         self.testing = False  # what it says is shown, and drives nothing
         self.tested: tuple[str, ...] = ()  # verbs pressed while testing, newest last
+        self.calibration: Calibration | None = None  # while one runs nothing is driven
         self._heard: deque[tuple[float, int]] = deque()
         if not self.scripted:
             self._remember(profile_of(profiles or {}, self.key))
@@ -103,7 +105,9 @@ class Seat:
         self._heard.append((now, sample.sequence))
         while now - self._heard[0][0] > RATE_SPAN:
             self._heard.popleft()
-        if self.testing and sample.pressed:
+        if self.calibration is not None:
+            self.calibration = self.calibration.feed(sample.twist, now)
+        if self.quiet and sample.pressed:
             self.tested = (*self.tested, *sample.pressed)[-8:]
             sample = replace(sample, pressed=(), released=())
         self.sample, self.status = sample, status
@@ -120,9 +124,12 @@ class Seat:
     def to_command(self, sample: Sample, status: Status, **more: Any) -> Command:
         """The mapping stage. While testing the command is kept for the screen, and one that drives nothing returned."""
         self.command, self.mapping = to_command(sample, status, self.settings, self.mapping, **more)
-        if self.testing:
-            return Command(engaged=False)
-        return self.command
+        return Command(engaged=False) if self.quiet else self.command
+
+    @property
+    def quiet(self) -> bool:
+        """Tested or calibrated: it drives nothing, and its buttons do nothing."""
+        return self.testing or self.calibration is not None
 
     def hold_until_rest(self) -> None:
         if not self.scripted:

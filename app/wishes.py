@@ -249,6 +249,7 @@ class Wishes:
         if self.operator.device is not device:
             old = self.operator.device
             self.operator.use(device)
+            self.operator.hold_until_rest()
             if old is not self.operator.keyboard:
                 old.close()
         self._lost = False

@@ -40,6 +40,7 @@ class ViewState:
     field_max: float = 0.0  # largest value of the coloured field in this frame
     overlay: bool = False  # first-start page
     picker: bool = False  # scene picker
+    devices: bool = False  # device screen
     text: dict[str, str] = field(default_factory=dict)  # text boxes being edited
     rects: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)  # x0, y0, x1, y1 as drawn
     draw_seconds: float = 0.0  # smoothed cost of one redraw [s]

@@ -23,6 +23,7 @@ from app.view.keys import Feed, KeyReader, help_texts
 from app.view.layout import compute_layout
 from app.view.materials import load_materials
 from app.view.panels import (
+    devices,
     overlay,
     pad_large,
     record,
@@ -39,7 +40,7 @@ from app.view.panels import (
 from app.view.quality import Quality
 from app.view.state import ViewState
 from app.view.structures import Structures
-from devices.rotations import camera_rotation
+from devices.rotations import camera_rotation, matrix_from_quat, quat_from_vector
 
 REDRAW = 1.0 / 30.0  # [s] between redraws while a step is running
 SHARE = 1.0  # steps are given at least this many times the cost of a redraw before the next one
@@ -193,6 +194,15 @@ class Window:
         eye, look = np.asarray(camera.get_position()), np.asarray(camera.get_look_dir())
         return camera_rotation(eye, eye + look, np.asarray(camera.get_up_dir()))
 
+    def drive_camera(self, twist: np.ndarray, dt: float) -> None:
+        """Moves the view by a world twist (6,) [m/s, rad/s] for dt [s]: eye and target shift, the view turns about the
+        eye."""
+        camera = ps.get_view_camera_parameters()
+        eye, look = np.asarray(camera.get_position()), np.asarray(camera.get_look_dir())
+        eye = eye + twist[:3] * dt
+        look = matrix_from_quat(quat_from_vector(twist[3:] * dt)) @ look
+        ps.look_at(tuple(map(float, eye)), tuple(map(float, eye + look)), fly_to=False)
+
     def toggle_help(self) -> None:
         self.state.overlay = not self.state.overlay
 
@@ -259,7 +269,7 @@ class Window:
         if "F1" in pressed and self.feed is None:
             self.toggle_help()
         if "Escape" in pressed:
-            state.overlay = state.picker = False
+            state.overlay = state.picker = state.devices = False
             state.enlarged = ""
         if self._progress is not None:
             _loading(state, layout, *self._progress)
@@ -277,6 +287,7 @@ class Window:
         view_bar.banner(state, layout)
         pad_large.draw(state, layout, self._images)
         scene_picker.draw(state, layout)
+        devices.draw(state, layout)
         overlay.draw(state, layout)
         _border(state, width, height, layout.scale)
         mode = self.settings.color_mode

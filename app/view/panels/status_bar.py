@@ -56,7 +56,13 @@ def draw(state: ViewState, layout: Layout) -> None:
             state.picker = not state.picker
         psim.SameLine(0, 12 * s)
         line, color = device_line(state)
-        theme.line(line, color)
+        psim.PushStyleColor(psim.ImGuiCol_Text, palette.rgba(color))
+        wanted = clickable(state, "status.devices", f"{line}##devices", tip="Devices: what each axis and button does")
+        psim.PopStyleColor()
+        if wanted and not state.about("replay"):
+            state.devices = not state.devices
+            if state.devices:
+                state.ask("device_list")
         mode = frame.mode if frame else "LOADING"
         psim.SameLine(0, 14 * s)
         theme.pill(mode, MODE_COLORS.get(mode, palette.IDLE), s)
