@@ -1,4 +1,4 @@
-"""`tacktile sensor`: mesh the pad of a tactile sensor."""
+"""`tacktile sensor`: mesh the pad of a tactile sensor, convert a sensor list."""
 
 from __future__ import annotations
 
@@ -79,6 +79,37 @@ def mesh(
     _report(output, gel, made, coat, held)
 
 
+@sensor.command()
+def convert(
+    source: Annotated[Path, typer.Argument(help="Sensor list, .json.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the sensors go, .yaml.")],
+    urdf: Annotated[
+        Path | None, typer.Option("--urdf", metavar="FILE", help="The robot; else the one beside the list.")
+    ] = None,
+) -> None:
+    """Turn a sensor list in JSON, as the Taccel project writes it, into a sensor file for a robot.
+
+    [bold]tacktile sensor convert panda/tac_fabr_1e-07.json -o panda.sensors.yaml[/bold]
+    """
+    from scenes.errors import SceneError
+    from scenes.sensor_convert import convert_sensors
+    from scenes.sensors import load_sensors
+
+    if output.suffix.lower() != ".yaml":
+        raise refuse(f"-o {output}: the file must end in .yaml")
+    if not output.resolve().parent.is_dir():
+        raise refuse(f"-o {output}: there is no folder {output.parent}")
+    try:
+        sensors = convert_sensors(source, output, urdf)
+        load_sensors(output)  # what was written can be read
+    except (SceneError, OSError) as error:
+        raise refuse(str(error)) from None
+    for found in sensors:
+        told = f" ({found.note})" if found.note else ""
+        console.print(escape(f"{found.name}: link {found.link}, {found.file.name}{told}"), soft_wrap=True)
+    console.print(escape(f"In a scene:  sensors: {output.name}"), soft_wrap=True)
+
+
 def _gel(source: str, options: dict[str, str | None]):
     """The gel as a sensor file would give it, so that units, limits and messages are the same."""
     from scenes.errors import Place, SceneError
@@ -133,3 +164,117 @@ def _report(output: Path, gel, made, coat: np.ndarray, held: np.ndarray) -> None
     if worst < 0.1:
         console.print("[yellow]Some cells are nearly flat: larger or smaller cells may be better shaped.[/yellow]")
     console.print(escape(f"In a sensor file:  gel: {{type: mesh, file: {output.name}, units: m}}"), soft_wrap=True)
+
+
+@sensor.command()
+def calibrate(
+    images: Annotated[Path, typer.Argument(help="Folder: background.png, presses.csv and the pictures it names.")],
+    name: Annotated[str, typer.Option("--sensor", "-s", metavar="NAME", help="Sensor (preset) that they show.")],
+    pixel_pitch: Annotated[
+        str, typer.Option("--pixel-pitch", metavar="LENGTH", help="One pixel on the coat, e.g. 29.5um.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where the weights go, .npz.")],
+    ball_radius: Annotated[
+        str, typer.Option("--ball-radius", metavar="LENGTH", help="Of the ball pressed in.")
+    ] = "2mm",
+    thickness: Annotated[str, typer.Option("--thickness", metavar="LENGTH", help="Of the gel.")] = "4mm",
+    hold_out: Annotated[
+        str | None,
+        typer.Option(
+            "--hold-out",
+            metavar="NAMES",
+            help="Presses kept for the score, press_30,press_31: or press_30-press_35. Default: the last sixth.",
+        ),
+    ] = None,
+    register: Annotated[
+        bool, typer.Option("--register", help="Find the contacts in the pictures: the table's circles are rough.")
+    ] = False,
+    iterations: Annotated[int, typer.Option("--iterations", min=10, max=5000, help="Of the training, at most.")] = 200,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Page with scores and pictures; default: beside FILE."),
+    ] = None,
+) -> None:
+    """Learn a sensor's colours from pictures of a ball pressed into it.
+
+    [bold]tacktile sensor calibrate presses -s gelsight --pixel-pitch 29.5um -o my_gelsight.npz[/bold]
+
+    The ball is pressed into a simulated gel; a network learns the colours of the tilts that this gives, and is scored
+    on presses that it has not seen. A sensor takes the file as `calibration: my_gelsight.npz`.
+    """
+    from app.session import quiet_warp
+
+    quiet_warp()
+    from app.calibrate.presses import PressError
+    from app.calibrate.run import Order
+    from app.calibrate.run import calibrate as run
+    from app.calibrate.run import report as write_page
+
+    page = report or output.with_suffix(".html")
+    if output.suffix.lower() != ".npz":
+        raise refuse(f"-o {output}: the file must end in .npz")
+    for place in (output, page):
+        if not place.absolute().parent.is_dir():
+            raise refuse(f"{place}: there is no folder {place.absolute().parent}")
+    sizes = [
+        _length(option, text)
+        for option, text in (
+            ("--pixel-pitch", pixel_pitch), ("--ball-radius", ball_radius), ("--thickness", thickness)
+        )
+    ]  # fmt: skip
+    try:
+        order = Order(images, name, *sizes, _names(images, hold_out), register, iterations)
+        with _Bar() as bar:
+            result = run(order, bar.show)
+    except (PressError, ValueError, RuntimeError) as error:
+        raise refuse(str(error)) from None
+    result.calibration.save(output)
+    write_page(result, order, page)
+    for key, text in result.calibration.notes.items():
+        console.print(f"{escape(key)}: {escape(text)}", soft_wrap=True)
+    size = output.stat().st_size / 1e3
+    console.print(f"saved {escape(str(output))} ({size:.0f} kB) and {escape(str(page))}", soft_wrap=True)
+
+
+def _length(option: str, text: str) -> float:
+    from scenes.units import parse_quantity
+
+    try:
+        value = parse_quantity(text, "length")
+    except ValueError as error:
+        raise refuse(f"{option}: {error}") from None
+    if not value > 0.0:
+        raise refuse(f"{option} is {text}; it must be greater than 0")
+    return value
+
+
+def _names(folder: Path, text: str | None) -> tuple[str, ...] | None:
+    """Names of presses: separated by commas, with ranges in the order of the table."""
+    from app.calibrate.presses import read_presses
+
+    if text is None:
+        return None
+    there, found = list(read_presses(folder).presses), []
+    for part in (p.strip() for p in text.split(",")):
+        first, dash, last = part.partition("-") if part not in there else (part, "", "")
+        for one in (first, last) if dash else (first,):
+            if one not in there:
+                raise ValueError(f"--hold-out: there is no press '{one}'; there are: {', '.join(there)}")
+        found += there[there.index(first) : there.index(last or first) + 1]
+    return tuple(found)
+
+
+class _Bar:
+    """A progress bar of stages: what is being done, and its share."""
+
+    def __enter__(self):
+        from app.progress import TerminalBar
+
+        self._bar = TerminalBar(console, None)
+        return self
+
+    def show(self, what: str, share: float) -> None:
+        self._bar.loading(what, min(share, 0.999))
+
+    def __exit__(self, *_) -> None:
+        self._bar.stop()

@@ -27,8 +27,10 @@ class Played:
         return len(self.reports) * self.session.dt
 
 
-def play(scene: str, compute: str, status: Callable[[str], None] = lambda text: None) -> Played:
-    """Loads a scene (name or file) and plays its script to the end.
+def play(
+    scene: str, compute: str, status: Callable[[str], None] = lambda text: None, watch: Callable | None = None
+) -> Played:
+    """Loads a scene (name or file) and plays its script to the end. watch(session, frame) is called after each step.
 
     Raises:
         scenes.errors.SceneError: the scene cannot be built. RuntimeError: a step failed.
@@ -43,11 +45,14 @@ def play(scene: str, compute: str, status: Callable[[str], None] = lambda text: 
     session = load_session(scene, compute=compute)
     device = open_input(f"scripted:{session.scene.script}")
     reports: list = []
+    sinks = [lambda frame: reports.append(frame.report)]
+    if watch is not None:
+        sinks.append(lambda frame: watch(session, frame))
     loop = FrameLoop(
         session,
         Operator(device),
         NullView(say=lambda text: None),
-        Wiring(pacing=False, stop_on_failure=True, compute=compute, sinks=[lambda frame: reports.append(frame.report)]),
+        Wiring(pacing=False, stop_on_failure=True, compute=compute, sinks=sinks),
     )
     steps = max(1, round(float(device.describe()["duration"]) / session.dt) + 1)
     status(f"{steps} steps of {session.dt:.4g} s")
@@ -63,7 +68,11 @@ def play(scene: str, compute: str, status: Callable[[str], None] = lambda text: 
 def measure_scene(emit: Emit, compute: str, scene: str) -> None:
     """Prints SCENE.realtime_factor (simulated over wall-clock time of the whole run, reading of signals and pads
     included) and what it is made of. The factor by processor time leaves out what other programs took from the core."""
-    run = play(scene, compute, emit.status)
+    measure_run(emit, scene, play(scene, compute, emit.status))
+
+
+def measure_run(emit: Emit, scene: str, run: Played) -> None:
+    """The lines of `measure_scene` for a run that was played."""
     emit(f"{scene}.realtime_factor", run.simulated / run.wall)
     emit(f"{scene}.realtime_factor_by_processor_time", run.simulated / run.busy)
     _print_reports(emit, scene, run.reports, run.wall)
