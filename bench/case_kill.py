@@ -5,56 +5,41 @@ A frame counts as completed when the state log, which is written after the recor
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
+from bench.recorded_app import Application
 from bench.registry import Emit, Unavailable
 
-DESCRIPTION = "kill -9 of the application while it records, 20 times at random: frames that are recovered"
-ROOT = Path(__file__).resolve().parents[1]
+DESCRIPTION = "kill -9 of the application while it records, 20 times (TACKTILE_KILLS=N) at random: frames recovered"
 KILLS = 20
 LATEST = 3.0  # [s] after the first recorded frame
-PATIENCE = 300.0  # [s] for a start: the kernels may have to be compiled
-SCRIPT = """
-segments:
-  - {for: 0.1}
-  - {for: 0.35, twist: [1, 0, 0, 0, 0, 0], press: [record]}
-  - {for: 0.6, gripper: 1}
-  - {for: 1.2, twist: [0.2, 0, 0.9, 0, 0, 0]}
-  - {for: 60, twist: [0, 0.05, 0, 0, 0, 0]}
-linear_speed: 0.1
-gripper_speed: 2.0
-"""
 
 
 def run(emit: Emit, compute: str) -> None:
     if os.name == "nt":
         raise Unavailable("the case ends processes with SIGKILL, which Windows has not")
+    kills = int(os.environ.get("TACKTILE_KILLS", KILLS))
     rng = random.Random(20)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        (folder / "script.yaml").write_text(SCRIPT, encoding="utf-8")
         display = _Display()
         try:
             results = []
-            for number in range(KILLS):
+            for number in range(kills):
                 windowed = display.number is not None and number % 2 == 1
                 delay = rng.uniform(0.0, LATEST)
                 emit.status(
-                    f"kill {number + 1} of {KILLS}, {'window' if windowed else 'headless'}, after {delay:.2f} s"
+                    f"kill {number + 1} of {kills}, {'window' if windowed else 'headless'}, after {delay:.2f} s"
                 )
-                app = _Application(folder, number, compute, display.number if windowed else None)
+                app = Application(folder, number, compute, display.number if windowed else None)
                 completed = app.kill_after(delay)
                 results.append((f"episode_{number + 1:04d}", windowed, completed))
             emit.status("the last start")
-            _Application(folder, KILLS, compute, None, steps=1).finish()
+            Application(folder, kills, compute, None, steps=1).finish()
         finally:
             display.end()
         _print(emit, folder / "episodes", results)
@@ -109,56 +94,3 @@ class _Display:
         if self.server is not None:
             self.server.kill()
             self.server.wait()
-
-
-class _Application:
-    """One start of the application in a folder that the one before may have left unsaved."""
-
-    def __init__(self, folder: Path, number: int, compute: str, display: str | None, steps: int | None = None):
-        self._log = folder / f"state_{number}.jsonl"
-        self._output = (folder / "output").open("w")
-        command = [sys.executable, str(ROOT / "launch.py"), "run", "strip_on_box", "--compute", compute]
-        command += ["--input", f"scripted:{folder / 'script.yaml'}", "--record", str(folder / "episodes")]
-        command += ["--state-log", str(self._log), "--no-pictures", *(() if display else ("--headless",))]
-        command += ["--steps", str(steps or 100_000)]
-        environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
-        environment |= {"TACKTILE_CONFIG_DIR": str(folder / "config"), "TACKTILE_DATA_DIR": str(folder / "data")}
-        if display:
-            environment["DISPLAY"] = f":{display}"
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._output
-        )
-
-    def _recorded(self) -> list[dict]:
-        """Whole lines of frames that were recorded."""
-        if not self._log.exists():
-            return []
-        whole = self._log.read_bytes().rpartition(b"\n")[0]
-        lines = [json.loads(line) for line in whole.splitlines()]
-        return [line for line in lines if line["stepped"] and line["record"]["state"] == "REC"]
-
-    def kill_after(self, delay: float) -> list[dict]:
-        """Kills `delay` [s] after the first recorded frame; returns the state log's lines of completed frames."""
-        end = time.monotonic() + PATIENCE
-        while not self._recorded():
-            if self._process.poll() is not None or time.monotonic() > end:
-                self._fail()
-            time.sleep(0.02)
-        time.sleep(delay)
-        if self._process.poll() is not None:
-            self._fail()
-        self._process.kill()
-        self._process.wait()
-        self._output.close()
-        return self._recorded()
-
-    def finish(self) -> None:
-        if self._process.wait(PATIENCE) != 0:
-            self._fail()
-        self._output.close()
-
-    def _fail(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._output.close()
-        raise RuntimeError(f"the application did not record: {Path(self._output.name).read_text()}")

@@ -325,7 +325,7 @@ def _read_urdf(path: Path) -> None:
 
 
 def _roll_seeds() -> list[bytes]:
-    return sorted(_files("assets/rolls/*.npz"), key=len)[:2]
+    return sorted(_files("assets/rolls/*.npz"), key=len)[:1]
 
 
 def _read_roll(path: Path) -> None:
@@ -421,29 +421,29 @@ def _read_meta(path: Path) -> None:
 
 
 TARGETS = [
-    Target("scene", ".yaml", lambda: _files("scenes/*.yaml"), _read_scene, _scene_refusals, 0.25,
+    Target("scene", ".yaml", lambda: _files("scenes/*.yaml"), _read_scene, _scene_refusals, 0.12,
            around=_scene_surroundings),
-    Target("scene_built", ".yaml", lambda: _files("scenes/*.yaml"), _build_scene, _scene_refusals, 0.03,
+    Target("scene_built", ".yaml", lambda: _files("scenes/*.yaml"), _build_scene, _scene_refusals, 0.01,
            around=_scene_surroundings),
-    Target("sensor", ".yaml", _sensor_seeds, _read_sensor, _scene_refusals, 0.10),
+    Target("sensor", ".yaml", _sensor_seeds, _read_sensor, _scene_refusals, 0.12),
     Target("episode_h5", ".h5", lambda: _in_folder(lambda f: _recorded(f, True)), _read_episode, _episode_refusals,
-           0.09, _vary_h5),
+           0.04, _vary_h5),
     Target("episode_log", ".log", lambda: _in_folder(lambda f: _recorded(f, False)), _read_log, _episode_refusals,
-           0.06, _vary_log),
-    Target("episode_meta", ".meta.json", _meta_seeds, _read_meta, _episode_refusals, 0.03),
-    Target("stl", ".stl", lambda: _surfaces("stl"), _read_surface, _scene_refusals, 0.07),
-    Target("obj", ".obj", lambda: _surfaces("obj"), _read_surface, _scene_refusals, 0.07),
-    Target("ply", ".ply", lambda: _surfaces("ply"), _read_surface, _scene_refusals, 0.06),
-    Target("dae", ".dae", lambda: [_DAE], _read_dae, _scene_refusals, 0.03),
-    Target("vtk", ".vtk", _vtk_seeds, _read_tets, _scene_refusals, 0.06),
-    Target("msh", ".msh", _msh_seeds, _read_tets, _scene_refusals, 0.06),
-    Target("urdf", ".urdf", lambda: _files("assets/robots/*.urdf"), _read_urdf, _scene_refusals, 0.03),
-    Target("roll", ".npz", _roll_seeds, _read_roll, _value_error, 0.02, _vary_npz),
-    Target("state", ".npz", _state_seeds, _read_state, _value_error, 0.02, _vary_npz),
-    Target("keymap", ".yaml", lambda: _files("assets/keymap.yaml"), _read_keymap, _value_error, 0.01),
-    Target("script", ".yaml", lambda: _files("scenes/scripts/*.yaml"), _read_script, _value_error, 0.01),
+           0.03, _vary_log),
+    Target("episode_meta", ".meta.json", _meta_seeds, _read_meta, _episode_refusals, 0.08),
+    Target("stl", ".stl", lambda: _surfaces("stl"), _read_surface, _scene_refusals, 0.13),
+    Target("obj", ".obj", lambda: _surfaces("obj"), _read_surface, _scene_refusals, 0.15),
+    Target("ply", ".ply", lambda: _surfaces("ply"), _read_surface, _scene_refusals, 0.05),
+    Target("dae", ".dae", lambda: [_DAE], _read_dae, _scene_refusals, 0.02),
+    Target("vtk", ".vtk", _vtk_seeds, _read_tets, _scene_refusals, 0.12),
+    Target("msh", ".msh", _msh_seeds, _read_tets, _scene_refusals, 0.12),
+    Target("urdf", ".urdf", lambda: _files("assets/robots/*.urdf"), _read_urdf, _scene_refusals, 0.01),
+    Target("roll", ".npz", _roll_seeds, _read_roll, _value_error, 0.002, _vary_npz),
+    Target("state", ".npz", _state_seeds, _read_state, _value_error, 0.005, _vary_npz),
+    Target("keymap", ".yaml", lambda: _files("assets/keymap.yaml"), _read_keymap, _value_error, 0.02),
+    Target("script", ".yaml", lambda: _files("scenes/scripts/*.yaml"), _read_script, _value_error, 0.02),
     Target("settings", ".yaml", lambda: [b"ui_scale: 1.0\nscales: {strain: 0.01}\ncollapsed: [a, b]\nquality: auto\n"],
-           _read_settings, _value_error, 0.01),
+           _read_settings, _value_error, 0.02),
 ]  # fmt: skip
 
 

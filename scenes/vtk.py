@@ -63,7 +63,7 @@ class _Cursor:
             self.at = end + 1
         try:
             return np.array(words[:count], dtype=np.float64 if "f" in dtype else np.int64)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise self.fail(f"not a number among the values: {error}") from None
 
 
@@ -84,7 +84,7 @@ def read_vtk(data: bytes, path: Path, place: Place | None) -> tuple[np.ndarray, 
         raise cursor.fail(f"'{' '.join(dataset)[:60]}' is not DATASET UNSTRUCTURED_GRID, which holds tetrahedra")
     try:
         return _read_grid(cursor)
-    except (IndexError, ValueError) as error:
+    except (IndexError, ValueError, OverflowError) as error:
         if isinstance(error, SceneError):
             raise
         raise cursor.fail(f"a header line cannot be read: {error}") from None

@@ -117,6 +117,7 @@ class Episode:
         return str(self.meta.get("scene_name", ""))
 
     @property
+    @guarded
     def scene_yaml(self) -> str:
         """Text of the scene as it was when recording."""
         return self._file.text("scene/yaml")
