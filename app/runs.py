@@ -191,7 +191,7 @@ def _without_window(options: RunOptions, compute: str, console: Console) -> int:
     loop = FrameLoop(session, Operator(device, others=others), view, wiring)
     _log_state(loop, options.state_log)
     if recorder is not None and not _records_itself(device):
-        recorder.start(session.engine.positions(), 0.0)
+        _start_recording(recorder, session, loop)
     summary = _summary(loop)
     try:
         outcome = loop.run(steps)
@@ -205,6 +205,17 @@ def _without_window(options: RunOptions, compute: str, console: Console) -> int:
         name = f"{status.episode} ({status.num_frames} frames) in " if status.episode else ""
         console.print(f"episode: {escape(name + str(folder))}", soft_wrap=True)
     return code
+
+
+def _start_recording(recorder, session: Session, loop: FrameLoop) -> None:
+    """Raises ValueError with the recorder's sentence: a run whose episode is wanted does not go on without one."""
+    from app.record import RecorderError
+
+    try:
+        recorder.start(session.engine.positions(), 0.0)
+    except RecorderError as error:
+        loop.close()
+        raise ValueError(f"{error} (--no-record runs without an episode)") from None
 
 
 def _script_of(session: Session) -> str:
