@@ -17,17 +17,21 @@ from scenes.yaml_tree import Tree
 SHARE = 0.8  # of the memory that is free: the rest is for the application and for contact lists that grow
 
 
-def world_draw(config: SceneConfig, world: int, batch: int = 0, episode: int = 0) -> tuple[str, ...]:
+def world_draw(
+    config: SceneConfig, world: int, batch: int = 0, episode: int = 0, seed: int | None = None
+) -> tuple[str, ...]:
     """Overrides of one world, `path=value` texts in SI units: with them the scene alone is that world.
 
     world: its index in the whole set of worlds; batch: number of the process, for draws per batch; episode: grows with
-    every reset to a new start. Raises SceneError naming the draw that does not fit the scene.
+    every reset to a new start; seed: in place of the scene's, for draws per world. Raises SceneError naming the draw
+    that does not fit the scene.
     """
     section, found = config.file.randomise, []
     if section and section.draws and config.tree is None:
         config = overridden(config, ())
     for index, draw in enumerate(section.draws if section else ()):
-        rng = generator(section.seed, index, draw.per, world, batch, episode)
+        chosen = section.seed if seed is None or draw.per == "batch" else seed
+        rng = generator(chosen, index, draw.per, world, batch, episode)
         shared = rng.bit_generator.state
         for path in draw.set:
             rng.bit_generator.state = shared

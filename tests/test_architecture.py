@@ -28,6 +28,7 @@ MAY_IMPORT = {
         *("numpy", "scipy", "warp", "yaml", "h5py", "zstandard", "PIL", "typer", "rich"),
     },
 }
+LEARN = {"gymnasium", "torch"}  # of the extra `learn`, in app/environment*.py; torch inside a function
 EXPORTS = {"av", "mcap", "pyarrow"}  # of the extra `export`, imported inside functions of app/export
 DRIVERS = {"pyspacemouse", "easyhid", "sdl2", "xr", "cv2", "mediapipe"}  # in a function: the room loads without them
 
@@ -81,6 +82,8 @@ def _wrong_rooms(room: str, imports: Iterator[tuple[Path, str, bool, int]]) -> l
         allowed = top in STANDARD or top == room or top in MAY_IMPORT[room]
         allowed = allowed or (room == "devices" and top in DRIVERS and in_function)
         allowed = allowed or (path.parts[:2] == ("app", "export") and top in EXPORTS and in_function)
+        learns = path.parts[0] == "app" and path.name.startswith("environment") and (in_function or top != "torch")
+        allowed = allowed or (learns and top in LEARN)
         if top == "polyscope":
             allowed = path.parts[:2] == ("app", "view")
         if not allowed:
