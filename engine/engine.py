@@ -10,11 +10,20 @@ import numpy as np
 import warp as wp
 
 from engine.adhesion.numbering import adopt_state, moving_points, renumber, whole_state
+from engine.asked import (
+    checked_control,
+    driven_bodies,
+    driven_joints,
+    initial_control,
+    initial_state,
+    write_joint_targets,
+)
 from engine.cutting.cut import Cut, CutRecord, from_arrays, same_records, to_arrays
 from engine.edits import Grasp, Release, Riding
 from engine.live import check_friction, check_materials, edited_materials, friction_of, take_materials, with_friction
 from engine.mesh.checks import check_options
 from engine.options import Options
+from engine.pushing import pushed
 from engine.reduce import carriers, reduce_model
 from engine.saving import load_state, model_fingerprint, save_state
 from engine.signals import read_signals, touching_vertices
@@ -22,7 +31,7 @@ from engine.stepper.embed import PointMap
 from engine.stepper.newton import Newton
 from engine.tape.cluster import RollCluster
 from engine.topology import check_apart, make_cut, planned_cut, replay_cuts, restore_topology, start_from, topology_of
-from engine.types import Control, Model, Signals, State, StepReport
+from engine.types import Control, Model, Signals, StepReport
 from engine.working import Working
 from engine.yielding import Yielding
 
@@ -44,7 +53,7 @@ class Engine:
         self.report = StepReport()
         self.warnings = tuple(check_options(self.options, model))  # settings that give wrong results without a sign
         self._start(model, [])
-        self._control = self._initial_control()
+        self._control = initial_control(self.model)
         self._rebuild()
 
     def _start(self, model: Model, cuts: list[CutRecord]) -> None:
@@ -52,10 +61,9 @@ class Engine:
         self.model, self.cuts = model, cuts
         self._riding = Riding(model)
         self.interfaces = tuple(make(model) for make in model.interfaces)
-        self._driven = [b for b in model.bodies.values() if b.driven]
-        self._driven_joints = [j for j in model.joints.values() if j.drive is not None]
         self._yielding = Yielding(model)
-        self.state = self._initial_state()
+        self._body_force: dict[tuple[str, int], np.ndarray] = {}
+        self.state = initial_state(self.model, self.options.dt)
         self.rolls = {name: RollCluster(spec, model) for name, spec in model.rolls.items()}
         self._form_rolls(range(model.num_worlds))
 
@@ -69,8 +77,8 @@ class Engine:
             FloatingPointError: the state became not finite; the state before the step is restored.
         """
         if control is not None:
-            self._control = self._checked(control)
-        self._write_joint_targets(self._control.joint_target)
+            self._control = checked_control(control, self.model)
+        write_joint_targets(self.newton.model, self._control.joint_target)
         before = (self.state.x.numpy().copy(), self.state.v.numpy().copy())
         self._signals, self._contact_read = None, False
         self.newton.on_iteration = on_iteration
@@ -102,12 +110,12 @@ class Engine:
     @property
     def driven_bodies(self) -> list[str]:
         """Names of the rows of Control.body_transform."""
-        return [b.name for b in self._driven]
+        return [body.name for body in driven_bodies(self.model)]
 
     @property
     def driven_joints(self) -> list[str]:
         """Names of the rows of Control.joint_target."""
-        return [j.name for j in self._driven_joints]
+        return [joint.name for joint in driven_joints(self.model)]
 
     def apply(self, edits) -> None:
         """Carry out `Grasp`, `Release` and `Cut` edits between steps; momentum of points and bodies is kept.
@@ -152,6 +160,18 @@ class Engine:
         self.friction_edits[mesh] = check_friction(mesh, friction_mu)
         self._rebuild()
 
+    def set_body_force(self, name: str, force, world: int = 0) -> None:
+        """Push a body at its centre of mass with a steady force (3,) [N], world frame, until it is set anew; None or
+        zero ends it. No part of the state: it is neither saved nor recorded. Raises KeyError for an unknown body,
+        ValueError for one without a mass of its own or a force that is not three finite numbers."""
+        if not self._body(name).mass > 0.0:
+            raise ValueError(f"body '{name}' has no mass of its own: there is nothing to push")
+        value = np.zeros(3) if force is None else np.asarray(force, float)
+        if value.shape != (3,) or not np.isfinite(value).all():
+            raise ValueError(f"force on body '{name}' is {force!r}; it must be three finite numbers [N]")
+        self._body_force[name, world] = value
+        self._rebuild()
+
     def plan_cut(self, cut: Cut) -> tuple[list[Cut], list[list[tuple[int, int, float]]]]:
         """What a cut would do, to show it first (engine.cutting.operator): the same cut in rest places, one edit a
         stretch, and its paths on the mesh. Nothing is changed; raises like `apply`."""
@@ -180,7 +200,7 @@ class Engine:
         Raises ValueError for a world that is none of the model's."""
         if world is None and self.cuts:
             start_from(self, self._uncut, [])
-            self._control = self._initial_control()
+            self._control = initial_control(self.model)
             self._rebuild()
             return
         total = self.model.num_worlds
@@ -196,12 +216,12 @@ class Engine:
                 interface.reset(one)
             self._yielding.reset(one)
         self._yielding.write(self.newton.model)
-        fresh = self._initial_state()
+        fresh = initial_state(self.model, self.options.dt)
         for name in ("x", "v", "x_prev", "v_prev"):
             values = getattr(self.state, name).numpy().copy().reshape(total, -1, 3)
             values[chosen] = getattr(fresh, name).numpy().reshape(total, -1, 3)[chosen]
             getattr(self.state, name).assign(values.reshape(-1, 3))
-        initial = self._initial_control()
+        initial = initial_control(self.model)
         self.state.step_index[chosen] = 0
         self.state.time[chosen] = 0.0
         self._control.body_transform[chosen] = initial.body_transform[chosen]
@@ -232,6 +252,15 @@ class Engine:
         pose[:3, 3] = x[0]
         pose[:3, :3] = x[1:].T
         return pose @ body.com_from_mesh
+
+    def joint_position(self, name: str, world: int = 0) -> float:
+        """Coordinate of a revolute or prismatic joint [rad or m]. Raises KeyError for another name."""
+        joint = self.newton.model.joints.get(name)
+        if joint is None or joint.coordinate is None:
+            able = [n for n, j in self.newton.model.joints.items() if j.coordinate is not None]
+            raise KeyError(f"no joint '{name}' with a coordinate; available: {', '.join(able) or 'none'}")
+        values = joint.coordinate.coordinate_host(self.newton.system.points.numpy())
+        return float(values.reshape(self.model.num_worlds, -1)[world, joint.element])
 
     def signals(self) -> Signals:
         """Contact forces, drives and joints after the last step."""
@@ -345,60 +374,6 @@ class Engine:
             self._rebuild()
 
     # private --------------------------------------------------------------------------------------------------------
-    def _initial_state(self) -> State:
-        m, dt = self.model, self.options.dt
-        x, v = m.node_start.numpy(), m.node_start_velocity.numpy()
-
-        def array(values):
-            return wp.array(values, dtype=wp.vec3d, device=m.device)
-
-        return State(
-            x=array(x),
-            v=array(v),
-            x_prev=array(x - dt * v),
-            v_prev=array(v),
-            step_index=np.zeros(m.num_worlds, np.int64),
-            time=np.zeros(m.num_worlds),
-        )
-
-    def _initial_control(self) -> Control:
-        worlds = self.model.num_worlds
-        x = self.model.node_start.numpy().reshape(worlds, -1, 3)
-        transforms = np.tile(np.eye(4), (worlds, len(self._driven), 1, 1))
-        for d, body in enumerate(self._driven):
-            transforms[:, d, :3, 3] = x[:, body.node]
-            transforms[:, d, :3, :3] = np.swapaxes(x[:, body.node + 1 : body.node + 4], 1, 2)
-            transforms[:, d] = transforms[:, d] @ body.com_from_mesh
-        targets = np.zeros((worlds, len(self._driven_joints)))
-        for j, joint in enumerate(self._driven_joints):
-            values = joint.coordinate.parameters["target"].reshape(worlds, -1)  # the device array has today's
-            targets[:, j] = values[:, joint.element]
-        return Control(transforms, targets)
-
-    def _write_joint_targets(self, joint_target: np.ndarray) -> None:
-        by_energy: dict[int, tuple] = {}
-        for j, asked in enumerate(self._driven_joints):
-            joint = self.newton.model.joints[asked.name]  # the model that is stepped may be a reduced one
-            by_energy.setdefault(id(joint.coordinate), (joint.coordinate, []))[1].append((joint.element, j))
-        for energy, rows in by_energy.values():
-            values = energy.target.numpy().copy().reshape(self.model.num_worlds, -1)
-            for element, j in rows:
-                values[:, element] = joint_target[:, j]
-            energy.target.assign(values.reshape(-1))
-
-    def _checked(self, control: Control) -> Control:
-        current = self._control
-        for name in ("body_transform", "joint_target"):
-            value, expected = np.asarray(getattr(control, name), float), getattr(current, name)
-            if value.shape != expected.shape:
-                raise ValueError(
-                    f"Control.{name} has shape {value.shape}; this model needs {expected.shape} "
-                    f"(driven bodies: {self.driven_bodies}, driven joints: {self.driven_joints})"
-                )
-            if not np.isfinite(value).all():
-                raise ValueError(f"Control.{name} holds values that are not finite")
-        return Control(np.array(control.body_transform, float), np.array(control.joint_target, float))
-
     def _rebuild(self) -> None:
         """The embedding has changed: a new system over the same state, reduced where tape rides on a cluster."""
         self._signals: Signals | None = None
@@ -420,6 +395,7 @@ class Engine:
             (self.model, self.state) if self._working is None else (self.reduction.model, self._working.state)
         )
         self._yielding.write(model)
+        model = pushed(model, self._body_force)
         self.newton = Newton(model, state, self.options, self.interfaces, self._capture, self._expected_candidates())
         self._refresh_points()
 

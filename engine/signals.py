@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.asked import driven_joints
 from engine.types import Signals
 
 
@@ -60,7 +61,7 @@ def _drives(engine) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _joints(engine) -> tuple[np.ndarray, np.ndarray]:
-    joints, worlds = engine._driven_joints, engine.model.num_worlds
+    joints, worlds = driven_joints(engine.model), engine.model.num_worlds
     position, force = np.zeros((worlds, len(joints))), np.zeros((worlds, len(joints)))
     x = engine.newton.system.points.numpy()
     for j, asked in enumerate(joints):

@@ -17,6 +17,7 @@ FRAME_SAMPLES = 16  # points whose mean is a surface's frame; more would only co
 REFITS_PER_REBUILD = 16  # a refitted tree stays correct but slowly loses quality
 SLACK_SHARE = 0.1  # automatic slack over the mean edge length of the finest movable surface
 LARGE_LIST = 32768  # pairs: beyond this, buffers are kept close to what is needed
+CROWDED_LIST, CROWDED_SHARE = 131072, 16  # pairs of a world, pairs a vertex or edge: a list above both is crowded
 CUDA_THREADS = 32768
 
 
@@ -44,6 +45,7 @@ class Candidates:
         slack: inflation of every movable point's box [m].
         num_rebuilds: searches so far; num_candidates: length of the list, a host copy.
         topology_version: grows with every `refresh_topology` that changed which pairs may touch.
+        crowded_at: pairs of one world from which a list counts as crowded.
     """
 
     def __init__(self, collision: CollisionGeometry, embedding: Embedding, device: str = "cpu", slack: float = 0.0,
@@ -78,6 +80,7 @@ class Candidates:
         self._allocate_fixed()
         nv, ne = len(self._geometry["vertices"]), len(self._geometry["edges"])
         self._allocate_list(capacity or max(_first_capacity(nv + ne), expected))
+        self.crowded_at = max(CROWDED_LIST, CROWDED_SHARE * (nv + ne) // self.num_worlds)
         self.refresh_topology()
 
     # Set-up -----------------------------------------------------------------------------------------------------------
@@ -209,7 +212,25 @@ class Candidates:
         return result
 
     # Update -----------------------------------------------------------------------------------------------------------
-    def update(self, x: wp.array, dx: wp.array, fraction: float = 1.0) -> bool:
+    def crowded(self, x: wp.array, dx: wp.array) -> np.ndarray | None:
+        """Worlds, bool (W,), whose motion x + t dx sweeps over so many pairs that a shorter one would be cheaper; None
+        when there are none, and then the list is valid as after `update`. By world, so that a world in a batch is told
+        the same as alone."""
+        self._told = None
+        self.update(x, dx, tell_crowded=True)
+        return self._told
+
+    def _find_crowded(self) -> bool:
+        """After a count: set `_told`, True when a world is crowded."""
+        g = self._geometry
+        world = g["point_world"][np.concatenate([g["vertices"], g["edges"][:, 0]])]
+        pairs = np.bincount(world, weights=self._row_count.numpy()[: len(world)], minlength=self.num_worlds)
+        if not (pairs > self.crowded_at).any():
+            return False
+        self._told, self._forced = pairs > self.crowded_at, True
+        return True
+
+    def update(self, x: wp.array, dx: wp.array, fraction: float = 1.0, tell_crowded: bool = False) -> bool:
         """Make the list valid for x + t fraction dx, t in [0, 1]; True when it was searched anew.
 
         x, dx: point positions and their change [m], vec3d (P,). Costs one host read when the list is kept, two or
@@ -232,6 +253,8 @@ class Candidates:
                 self._list_graph = self._capture(self._launch_list)
             wp.capture_launch(self._list_graph)
             needed = int(self._total.numpy()[0])
+            if tell_crowded and needed > self.crowded_at and self._find_crowded():
+                return True
             if needed <= self.capacity:
                 break
             spare = needed // 2 if needed < LARGE_LIST else needed // 4

@@ -20,16 +20,20 @@ from engine.stepper.system import System
 from engine.types import Control, Model, State, StepReport
 
 SHORT_LIST = 2000  # pairs: a list below this costs nothing worth saving
+SHORTENINGS, SHORTER = 3, 0.25  # a motion that sweeps over too many pairs is cut to a quarter, three times at most
 WIDE_SWEEP = 2.0  # a list made for this many times the motion of the step is made anew
 
 
 class Newton:
     """Advances `state` by one step in place."""
 
-    def __init__(self, model: Model, state: State, options: Options, interfaces: tuple = (), capture: bool = True):
+    def __init__(
+        self, model: Model, state: State, options: Options, interfaces: tuple = (), capture: bool = True,
+        reserve: int = 0,
+    ):  # fmt: skip
         options = options.in_force()
         self.model, self.state, self.options = model, state, options
-        self.system = s = System(model, state, options, interfaces)
+        self.system = s = System(model, state, options, interfaces, reserve)
         self.drives = DriveControl(model, float(s.step_size.numpy()[0]))
         self.stages = stages = Stages(model.device, capture)
         stages.add("predict", lambda: (s.predict(), self.drives.launch_guess(state.x, s.dx), s.map_start()))
@@ -184,7 +188,9 @@ class Newton:
         if not s.has_contact:
             return False
         started = time.perf_counter()
-        rebuilt = s.candidates.update(s.points, s.points_dx)
+        rebuilds = s.candidates.num_rebuilds
+        self._list_pairs()
+        rebuilt = s.candidates.num_rebuilds > rebuilds
         if rebuilt:
             s.forget_gaps()
             longest = np.minimum(s.worlds.update.numpy(), s.worlds.reach.numpy()).max()
@@ -196,6 +202,22 @@ class Newton:
             self._grow(kept)
         self.stages.seconds["candidates"] = self.stages.seconds.get("candidates", 0.0) + time.perf_counter() - started
         return rebuilt
+
+    def _list_pairs(self) -> None:
+        """A wild direction may sweep over millions of pairs, wound layers above all: it is shortened before they are
+        listed. Where that does not help, the worlds are crowded as they stand, and keep the motion that they had."""
+        s = self.system
+        share = np.ones(s.num_worlds)
+        for _ in range(SHORTENINGS):
+            crowded = s.candidates.crowded(s.points, s.points_dx)
+            if crowded is None:
+                return
+            share[crowded] *= SHORTER
+            s.shorten(np.where(crowded, SHORTER, 1.0))
+        crowded = s.candidates.crowded(s.points, s.points_dx)
+        if crowded is not None:
+            s.shorten(np.where(crowded, 1.0 / share, 1.0))
+            s.candidates.update(s.points, s.points_dx)
 
     def _grow(self, kept: int) -> None:
         """Longer buffers; the lagged friction of the running step is carried over."""
@@ -219,9 +241,9 @@ class Newton:
         if s.has_contact:
             allowed = self.options.contact_tolerance * (w.contact_force.numpy() + s.force_floor.numpy())
             settled = w.force_change.numpy() <= allowed
-        report.world_converged = (update <= self.options.newton_tolerance) & settled & ~stalled
+        report.world_converged = (update <= self.options.newton_tolerance) & settled
         report.converged = bool(report.world_converged.all())
-        report.stalled = bool(stalled.any())
+        report.stalled = bool((stalled & ~report.world_converged).any())  # at rounding there is no descent to find
         report.linear_iterations = int(s.cg.total.numpy()[0])
         report.line_search_halvings = int(w.halvings.numpy().sum())
         report.newton_update = float(update.max())

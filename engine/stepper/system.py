@@ -21,7 +21,7 @@ from engine.linear.jacobi import BlockJacobi
 from engine.linear.operator import multiply_kernel, multiply_stencils_kernel
 from engine.linear.pattern import build_pattern
 from engine.linear.pcg import ConjugateGradients
-from engine.options import LINEAR_TOLERANCE, LINEAR_TOLERANCE_STICKING, Options
+from engine.options import Options
 from engine.stepper import predict, stretch, worlds
 from engine.stepper.embed import PointMap
 from engine.stepper.residual import Residual
@@ -29,10 +29,11 @@ from engine.types import Model, State
 
 
 class System:
-    def __init__(self, model: Model, state: State, options: Options, interfaces: tuple = ()):
-        """interfaces: further stencil terms with a history of their own (engine.contact.term.StencilTerm)."""
+    def __init__(self, model: Model, state: State, options: Options, interfaces: tuple = (), reserve: int = 0):
+        """interfaces: further stencil terms with a history of their own (engine.contact.term.StencilTerm); reserve:
+        candidates to expect, 0 = unknown."""
         self.model, self.state, self.options = model, state, options
-        self.interfaces = tuple(interfaces)
+        self.interfaces, self._reserve = tuple(interfaces), reserve
         self.device = device = model.device
         self.stride = stride_of(device)
         n, p, w = model.num_nodes, model.num_points, model.num_worlds
@@ -61,7 +62,7 @@ class System:
         self.residual = Residual(model)
         floor = self.residual.total_mass * options.newton_tolerance / options.dt
         self.force_floor = wp.array(floor, dtype=wp.float64, device=device)
-        self.reach_floor = _reach_floor(model)
+        self.reach_floor = worlds.reach_floor(model)
         self._make_solver()
         self._make_contact()
 
@@ -78,8 +79,7 @@ class System:
         helped = self.interfaces if options.newton == "guided" else ()
         self.common = CommonMotion(model, bonds_of(helped), self.state.x.numpy())
         self.cg = ConjugateGradients(model, options.linear_max_iterations)
-        automatic = LINEAR_TOLERANCE_STICKING if self.interfaces else LINEAR_TOLERANCE
-        self.cg.tolerance.fill_(options.linear_tolerance or automatic)
+        self.cg.tolerance.fill_(options.linear_tolerance)
 
     def _stiffness_ratio(self) -> np.ndarray:
         """Elastic over inertial diagonal of each free node at the initial positions [-], (N,)."""
@@ -97,7 +97,7 @@ class System:
         if not self.has_contact:
             return
         self.candidates = Candidates(
-            model.collision, model.embedding, device=self.device, slack=options.candidate_slack
+            model.collision, model.embedding, device=self.device, slack=options.candidate_slack, expected=self._reserve
         )
         self.riders = riders = Riders()
         e = model.embedding
@@ -384,6 +384,14 @@ class System:
             device=self.device,
         )
 
+    def shorten(self, share: np.ndarray) -> None:
+        """Cut the motion of each world to a share of itself, (W,)."""
+        factor = wp.array(share, dtype=wp.float64, device=self.device)
+        motion = [self.model.node_world, factor, self.dx]
+        wp.launch(worlds.shorten_motion_kernel, self.model.num_nodes, motion, device=self.device)
+        wp.launch(worlds.shorten_kernel, self.num_worlds, [self.worlds, factor], device=self.device)
+        self.map.launch_displacements(self.dx, self.points_dx)
+
     def _stretch_update(self) -> None:
         w, m = self.worlds, self.model
         wp.launch(stretch.clear_kernel, self.num_worlds, [w], device=self.device)
@@ -480,13 +488,3 @@ class System:
         for energy in self.energies:
             if energy.ends_step:
                 energy.launch_end_step(self.inputs)
-
-
-def _reach_floor(model: Model) -> float:
-    """Eight cells of the coarsest soft mesh [m], 0.1 without one: what any Newton iteration may move."""
-    lengths = [0.0]
-    for mesh in model.meshes.values():
-        if mesh.kind in ("shell", "solid"):
-            corners = mesh.rest[mesh.triangles]
-            lengths.append(float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean()))
-    return 8.0 * max(lengths) or 0.1

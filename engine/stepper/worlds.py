@@ -5,6 +5,7 @@ Every world has its own step bound, line search and stopping test, so that it ev
 
 from __future__ import annotations
 
+import numpy as np
 import warp as wp
 
 wp.set_module_options({"enable_backward": False})
@@ -87,6 +88,22 @@ def bound_longest_kernel(s: Worlds):
     """After the update was limited."""
     w = wp.tid()
     s.longest[w] = wp.min(s.update[w], s.reach[w])
+
+
+@wp.kernel
+def shorten_kernel(s: Worlds, share: wp.array(dtype=wp.float64)):
+    """The motions of some worlds are cut to a share after they were measured."""
+    w = wp.tid()
+    s.longest[w] = share[w] * s.longest[w]
+    s.slope[w] = share[w] * s.slope[w]
+
+
+@wp.kernel
+def shorten_motion_kernel(
+    node_world: wp.array(dtype=int), share: wp.array(dtype=wp.float64), dx: wp.array(dtype=wp.vec3d)
+):
+    i = wp.tid()
+    dx[i] = share[node_world[i]] * dx[i]
 
 
 @wp.kernel
@@ -215,3 +232,13 @@ def converge_kernel(
                 s.active[w] = 0
             else:
                 remaining[0] = remaining[0] + 1
+
+
+def reach_floor(model) -> float:
+    """Eight cells of the coarsest soft mesh [m], 0.1 without one: what any Newton iteration may move."""
+    lengths = [0.0]
+    for mesh in model.meshes.values():
+        if mesh.kind in ("shell", "solid"):
+            corners = mesh.rest[mesh.triangles]
+            lengths.append(float(np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).mean()))
+    return 8.0 * max(lengths) or 0.1
