@@ -6,6 +6,7 @@
       - {turn: [0, 15, 0]}                             # [deg] from the tool's orientation at the start, about x, y, z
       - {tool: hand, of: carton, to: [0.0, 0.0, 0.1]}  # of this tool; places and turns in the frame of a body
       - {by: [0.0, 0.0, -0.02], force: 5.0}            # or until the drive pulls with 5 N
+      - {turn: [0, 60, 0], stage: cut}                 # or until this stage of the task holds
       - {grip: 1.0}                                    # closure in [0, 1]
       - {press: [record]}                              # verbs, once
       - {wait: 0.5}                                    # [s] simulated
@@ -21,7 +22,7 @@ from devices.contract import VERBS
 from devices.document import load_plain
 
 _PLACES = ("to", "by", "turn")
-_NAMES = ("tool", "of")
+_NAMES = ("tool", "of", "stage")
 _NUMBERS = (
     ("tolerance", 1e-6, 1.0), ("angle_tolerance", 0.01, 90.0), ("speed", 1e-3, 1.0), ("grip", 0.0, 1.0),
     ("wait", 0.0, 1e4), ("within", 1e-3, 1e4), ("force", 1e-3, 1e4),
@@ -38,6 +39,7 @@ class Goal:
     turn: tuple[float, float, float] | None = None  # [deg] about x, then y, then z, from the orientation at the start
     tool: str | None = None  # None: the one in hand
     of: str | None = None  # body whose frame counts; None: the world
+    stage: str | None = None  # of the task guide: reached as well once it holds
     tolerance: float = 2e-3  # [m]
     angle_tolerance: float = 1.0  # [deg]
     speed: float = 1.0  # share of a full push

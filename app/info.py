@@ -13,7 +13,7 @@ from app.tape import adhesive_pairs, friction_pairs
 def loop_info(loop, frame: Frame) -> dict[str, Any]:
     """For `View.draw`.
 
-    scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
+    devices (`DeviceWishes.device_info`), scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
     (name -> (3,) [N] on the driven tool), pads (`TactileReader.for_view`), coat_depth (mesh -> (k,) [m]),
     tape (`app.tape.TapeReader.read`), adhesives (`app.tape.adhesive_pairs`), frictions (`friction_pairs`), cut ({} or,
     while one is armed, its mesh and `lines`, polylines (k, 3) [m]).
@@ -34,7 +34,7 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
         "scene_name": loop.session.scene.name, "compute": loop.wiring.compute, "input": loop.operator.device.name,
         "latency_ms": latency, "slow": loop.slow, "teleop": loop.operator.about(frame.signals),
         "record": record_info(loop.wiring.recorder), "checkpoints": marks, "forces": forces, "pads": pads,
-        "coat_depth": coats, "tape": loop._tape_now,
+        "coat_depth": coats, "tape": loop._tape_now, "guide": loop._guide_now,
         "cut": loop.armed_cut(), "adhesives": adhesive_pairs(loop.session.engine) if loop._tape is not None else [],
         "frictions": friction_pairs(loop.session.engine) if loop._tape is not None else [],
     }  # fmt: skip

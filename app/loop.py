@@ -18,6 +18,7 @@ from app.checkpoints import Checkpoints
 from app.cutting import cut_request
 from app.device_wishes import DeviceWishes
 from app.frame import Frame, Request
+from app.guide import guide_reader
 from app.info import loop_info
 from app.operator import Operator, lost
 from app.session import Session
@@ -218,6 +219,8 @@ class FrameLoop(Wishes, DeviceWishes):
             self._tactile = extra["tactile"] = self.session.tactile.read()
         if stepped and self._tape is not None:
             self._tape_now = extra["tape"] = self._tape.read()
+        if stepped and self._guide is not None:
+            self._guide_now = extra["guide"] = self._guide.read()
         self._note_blocked()
         recorder = self.wiring.recorder
         if recorder is not None:
@@ -316,6 +319,8 @@ class FrameLoop(Wishes, DeviceWishes):
         self._tactile: dict[str, dict] = {}
         self._tape = tape_reader(session)
         self._tape_now: dict[str, Any] = {}
+        self._guide = guide_reader(session)
+        self._guide_now: dict[str, Any] = {}
         self._material_edits: dict[tuple[str, ...], Request] = {}
         self._retold: list[Request] = []
         self._meshes = engine.model.meshes

@@ -1,6 +1,6 @@
-"""An operator that sees: it reads the last Frame and drives towards goals (`app.goals`), through the same contract as a
-device. A script of timed pushes (`devices.scripted`) plays blindly; this one closes the loop, so it also works when a step
-is slow, the tool is held back, the gain differs or things start elsewhere.
+"""An operator that sees: it reads the last Frame and drives towards goals (`app.goals`), through the contract of a
+device. A script of timed pushes (`devices.scripted`) plays blindly; this one closes the loop, so it also works when a
+step is slow, the tool is held back, the gain differs or things start elsewhere.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ SLOW_DOWN = 6.0  # [1/s] the push falls with what is left: v = SLOW_DOWN * dista
 
 @dataclass
 class Seen:
-    """What the operator knows of the tool in hand after a step. pose (4, 4) world from tool; home (3, 3) its orientation
-    at the start; closure [0, 1]; force [N] of its drive."""
+    """What the operator knows of the tool in hand after a step. pose (4, 4) world from tool; home (3, 3) its turn at
+    the start; closure [0, 1]; force [N] of its drive; stages: of the task guide, name -> whether it holds."""
 
     tool: str
     pose: np.ndarray
     home: np.ndarray
     closure: float
     force: float
+    stages: dict
 
 
 class SeeingOperator:
@@ -81,8 +82,9 @@ class SeeingOperator:
         driven = [name for name, body in model.bodies.items() if body.driven]
         if frame.signals is not None and tool.palm in driven:
             force = float(np.linalg.norm(frame.signals.drive_force[0, driven.index(tool.palm)]))
+        stages = extra.get("guide", {}).get("stages", {})
         home = nearest_rotation(np.asarray(tool.home))
-        self._seen = Seen(tool.name, pose, home, _closure(tool, frame, model, extra), force)
+        self._seen = Seen(tool.name, pose, home, _closure(tool, frame, model, extra), force, stages)
 
     def poll(self, now: float) -> Sample:
         pressed: list[str] = []
@@ -117,7 +119,8 @@ class SeeingOperator:
         if goal.to or goal.by or goal.turn:
             if self._seen is None or self._from is None:
                 return twist, gripper, False
-            if goal.force is not None and self._seen.force >= goal.force and self._time > self._begun:
+            pulled = goal.force is not None and self._seen.force >= goal.force and self._time > self._begun
+            if pulled or self._seen.stages.get(goal.stage, False):
                 return twist, gripper, reached
             way, turn = self._left(goal)
             distance, angle = float(np.linalg.norm(way)), float(np.linalg.norm(turn))

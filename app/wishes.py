@@ -83,13 +83,15 @@ class Wishes:
         self.operator.hold_until_rest()
         self._points = self.session.engine.positions()
         self._signals = self._report = None
-        self._tape_now = {}
+        self._tape_now, self._guide_now = {}, {}
         self._operator_cut.disarm()
         self._due_cuts = []
         if self.session.blade is not None:
             self.session.blade.forget()
         if self._tape is not None:
             self._tape.reset()
+        if self._guide is not None:
+            self._guide.reset()
         self._stalls = 0
         if self.wiring.recorder is not None:
             self.wiring.recorder.restart_point(what)
