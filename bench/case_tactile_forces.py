@@ -23,7 +23,7 @@ def run(emit: Emit, compute: str) -> None:
         emit(f"tactile_forces.weight_{1e3 * mass:g}g.all_converged", converged)
     for friction_mu in FRICTIONS:
         emit.status(f"bar pulled at 2 mm/s, friction {friction_mu:g}")
-        slip = pull_bar(friction_mu, compute=compute, seconds=0.8 + 1.5 * friction_mu)
+        slip = pull_bar(friction_mu, compute=compute, seconds=0.6 + 1.2 * friction_mu)
         label = f"tactile_forces.slip_mu_{friction_mu:g}"
         emit(f"{label}.ratio", slip.slip_ratio)
         emit(f"{label}.error", slip.slip_ratio / friction_mu - 1.0)

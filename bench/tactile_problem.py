@@ -84,8 +84,8 @@ class Slip:
 
 
 def pull_bar(
-    friction_mu: float, sensor: Sensor | None = None, speed: float = 2e-3, squeeze: float = 3e-4, seconds: float = 1.6,
-    compute: str = "cpu", dt: float = 0.02,
+    friction_mu: float, sensor: Sensor | None = None, speed: float = 2e-3, squeeze: float = 1.5e-4,
+    seconds: float = 1.6, compute: str = "cpu", dt: float = 0.02,
 ) -> Slip:  # fmt: skip
     """Two pads, coats towards each other, squeeze a bar by `squeeze` [m] each; then it is pulled along their x, longer
     than they are: so no edge of it ploughs through the gel, and the pull is friction alone."""

@@ -30,7 +30,7 @@ class Signal:
     @property
     def numpy_dtype(self) -> np.dtype:
         scalar = getattr(self.dtype, "_wp_scalar_type_", self.dtype)
-        return np.dtype(wp.types.warp_type_to_np_dtype[scalar])
+        return np.dtype(wp.dtype_to_numpy(scalar))
 
 
 SIGNALS = {
@@ -73,3 +73,13 @@ def checked(names) -> tuple[str, ...]:
     if wanted & {"indentation", "clouds", "rgb"}:
         wanted.add("shape")
     return tuple(group for group in GROUPS if group in wanted)
+
+
+def table() -> str:
+    """The signals as Markdown."""
+    lines = ["| signal | per | shape | type | unit | frame | meaning |", "|---|---|---|---|---|---|---|"]
+    for name, s in SIGNALS.items():
+        size = "6" if s.per == "sensor" else ", ".join(map(str, s.shape)) or "-"
+        cells = (f"`{name}`", s.per, size, s.numpy_dtype.name, s.unit, s.frame, s.text)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"

@@ -59,7 +59,8 @@ class SensorSpec:
     coat (k, 3): local vertex ids of the sensing faces, wound outwards; held (h,): local ids of the bonded vertices;
     world_from_sensor (4, 4): the sensor frame at the model's start; marker_triangle (m,), marker_weights (m, 3): coat
     triangle and barycentric weights of each dot; marker_shape: (rows, columns), (0, 0) when they form no grid;
-    calibration: engine.tactile.calibration.Calibration of the colour image, None for no colour image; preset: name it was made from, or None.
+    calibration: engine.tactile.calibration.Calibration of the colour image, None for none; preset: name that it was
+    made from, or None.
     """
 
     name: str

@@ -10,11 +10,11 @@ from engine.tactile.array import TactileArray
 
 
 def test_a_pulled_bar_sticks_then_slips_at_the_friction_coefficient():
-    slip = pull_bar(0.3, seconds=0.9)
+    slip = pull_bar(0.3, seconds=0.72)
     assert slip.slip_ratio == pytest.approx(0.3, rel=0.05)
-    assert slip.marker_rises and 0.2 < slip.time[slip.slips_from] < 0.5
+    assert slip.marker_rises and 0.1 < slip.time[slip.slips_from] < 0.4
     assert (np.diff(slip.ratio[: slip.slips_from]) > 0.0).all(), "it sticks: the pull grows"
-    follow = np.diff(slip.marker[:5]) / np.diff(slip.time[:5]) / slip.speed
+    follow = np.diff(slip.marker[:3]) / np.diff(slip.time[:3]) / slip.speed
     assert follow == pytest.approx(1.0, abs=0.05), "while it sticks the dots under it go along"
     assert np.abs(slip.marker[slip.slips_from + 5 :] / slip.marker[slip.slips_from] - 1.0).max() < 0.1
 

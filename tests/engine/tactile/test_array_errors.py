@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from engine.edits import Grasp, Release
 from engine.tactile.array import TactileArray
 from engine.tactile.memory import image_bytes
-from engine.tactile.signal_table import GROUPS, SIGNALS, checked
+from engine.tactile.signal_table import GROUPS, SIGNALS, checked, table
 from tests.engine.tactile.pad_scenes import Pad
 
 
@@ -79,3 +80,8 @@ def test_grasps_between_steps_do_not_disturb_the_signals():
 
 def test_no_sensors_is_no_work(pad):
     TactileArray(pad.engine, []).update()
+
+
+def test_the_documented_signals_are_those_there_are():
+    page = Path(__file__).parents[3] / "docs" / "physics" / "tactile.md"
+    assert table() in page.read_text(encoding="utf-8"), "paste what engine.tactile.signal_table.table() gives"
