@@ -176,7 +176,8 @@ class FrameLoop(Wishes, DeviceWishes):
             )
             if self.wiring.stop_on_failure:
                 self._end_with(self.paused_reason)
-        if self._report.overflow:
+        if self._report.overflow and self._report.candidates > 2 * self._most_candidates:  # a roll's buffers come anew
+            self._most_candidates = self._report.candidates
             self._say(self._report.overflow)
         self.checkpoints.take_when_due(self._time, self.index, self.operator.teleop)
         return points
@@ -321,6 +322,7 @@ class FrameLoop(Wishes, DeviceWishes):
         self._tape_now: dict[str, Any] = {}
         self._guide = guide_reader(session)
         self._guide_now: dict[str, Any] = {}
+        self._most_candidates = 0  # when it was last told that buffers grew
         self._material_edits: dict[tuple[str, ...], Request] = {}
         self._retold: list[Request] = []
         self._meshes = engine.model.meshes

@@ -44,3 +44,19 @@ def angle_on_roll(lam: float, radius: float) -> float:
         else:
             high = middle
     return 0.5 * (low + high)
+
+
+def bend_beyond(lam: float, radius: float, left: float, samples: int = 4001) -> float:
+    """Length of the strip outside of radius + left, less the way along the pull from there [m]; on a freely turning
+    roll of that radius [m]."""
+    start = angle_on_roll(lam, radius)
+    s = np.linspace(0.0, 12.0 * lam, samples)
+    theta = 4.0 * np.arctan(np.tan(0.25 * start) * np.exp(-s / lam))
+    step = s[1] - s[0]
+    along, across = (
+        np.concatenate([[0.0], np.cumsum(0.5 * step * (f[1:] + f[:-1]))]) for f in (np.cos(theta), np.sin(theta))
+    )
+    x, y = radius * np.sin(start) + along, radius * np.cos(start) - across
+    outside = np.hypot(x, y) >= radius + left
+    first = int(np.argmax(outside))
+    return float(s[-1] - s[first] - (x[-1] - radius - left))

@@ -53,8 +53,9 @@ class AnchoredTerm(StencilTerm):
     def set_material(self, mesh: str, partner: str, material) -> None:
         """Edit between steps: the declaration that rules this pair gets another material of the same law.
 
-        What is stuck keeps its anchor and history; it pulls by the new material from the next step on. Not part of the
-        saved state. Raises KeyError for a pair that this law does not rule, ValueError for a material of another law.
+        What is stuck keeps its anchor and history; it pulls by the new material from the next step on. Not part of
+        `get_state`; `Engine.save` writes it beside the state. Raises KeyError for a pair that this law does not rule,
+        ValueError for a material of another law.
         """
         if getattr(material, "law", None) != self.law:
             raise ValueError(f"material is {material!r}; this interface needs one of the law '{self.law}'")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from bench.peel_bend import angle_on_roll, bend_excess, bend_length, bend_offset
+from bench.peel_bend import angle_on_roll, bend_beyond, bend_excess, bend_length, bend_offset
 
 
 @pytest.mark.parametrize("angle", [0.3, 0.5 * np.pi, 3.0])
@@ -31,3 +31,11 @@ def test_the_pull_of_a_free_roll_passes_through_its_axle():
     assert radius * np.cos(angle) == pytest.approx(bend_offset(lam, angle), rel=1e-9)
     assert np.degrees(angle) == pytest.approx(85.0, abs=1.0)
     assert angle_on_roll(1e-9, radius) == pytest.approx(0.5 * np.pi, abs=1e-6)
+
+
+def test_beyond_the_layer_it_is_the_whole_bend_less_the_start():
+    lam, radius = 1.7e-3, 0.027
+    angle = angle_on_roll(lam, radius)
+    whole = bend_excess(lam, angle) + radius - radius * np.sin(angle)  # the front lies a little below the pull's line
+    assert bend_beyond(lam, radius, 0.0) == pytest.approx(whole, rel=1e-3)
+    assert 0.0 < bend_beyond(lam, radius, 5e-4) < bend_beyond(lam, radius, 1e-4) < whole
