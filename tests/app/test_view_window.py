@@ -46,6 +46,24 @@ def test_panels_as_drawn_do_not_overlap(desk):
         assert p[2] <= q[0] + 1 or q[2] <= p[0] + 1 or p[3] <= q[1] + 1 or q[3] <= p[1] + 1, (a, p, b, q)
 
 
+def test_a_click_on_a_pad_shows_it_in_large_and_another_puts_it_away(desk):
+    names = ("tactile.left.rgb", "tactile.left.depth", "tactile.left.markers")
+    rects = desk.wait(lambda frame: all(name in frame["rects"] for name in names), "the pad's pictures")["rects"]
+    x = [rects[name][0] for name in names]
+    assert x == sorted(x) and all(rects[name][2] - rects[name][0] > 60 for name in names), "side by side"
+    desk.click("tactile.left.depth")
+    rects = desk.wait(lambda frame: "pad_large" in frame["rects"], "the pad in large")["rects"]
+    small, large = rects["tactile.left.depth"], rects["pad_large.depth"]
+    assert large[2] - large[0] > 1.8 * (small[2] - small[0])
+    assert rects["pad_large"][2] <= rects["tactile"][0] + 1, "it lies over the view, not over the panel"
+    pixels = desk.picture("pad.png").astype(float)
+    seen = [pixels[int(r[1]) + 4 : int(r[3]) - 4, int(r[0]) + 4 : int(r[2]) - 4] for r in
+            (rects[f"pad_large.{kind}"] for kind in ("rgb", "depth", "markers"))]  # fmt: skip
+    assert all(picture.reshape(-1, 3).std(axis=0).max() > 10.0 for picture in seen), "a picture is one colour"
+    desk.click("pad_large.rgb")
+    desk.wait(lambda frame: "pad_large" not in frame["rects"], "the pad put away")
+
+
 def test_the_picture_is_not_blank(desk):
     pixels = desk.picture("window.png")
     assert pixels.shape == (720, 1280, 3)

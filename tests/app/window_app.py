@@ -6,13 +6,43 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from app.loop import FrameLoop, Wiring
 from app.operator import Operator
 from app.session import Session
 from app.settings import Settings
+from app.tactile import for_view
 from app.view.window import Window
 from devices.keyboard import Keyboard
 from tests.app.fake_scene import FakeEngine, FakeScene
+
+
+class FakeReader:
+    """A pad with a dent that comes and goes, dots and a colour image."""
+
+    def __init__(self):
+        rows, columns = np.mgrid[:60, :80]
+        self.bump = np.exp(-((rows - 30.0) ** 2 + (columns - 40.0) ** 2) / 200.0)
+        self.rest = np.stack(np.meshgrid(np.linspace(8, 72, 9), np.linspace(6, 54, 7)), axis=-1).reshape(-1, 2)
+        self.frame = 0
+
+    def read(self) -> dict:
+        self.frame += 1
+        deep = 0.5e-3 + 0.2e-3 * np.sin(0.2 * self.frame)
+        away = self.rest - (40.0, 30.0)
+        pad = {
+            "indentation": deep * self.bump, "rgb": np.uint8(200 * self.bump[..., None] * (1.0, 0.6, 0.3)),
+            "marker_pixel": self.rest + 4e3 * deep * away / 40.0, "wrench": np.array([0.3, -0.1, -2e3 * deep, 0, 0, 0]),
+            "force": np.array([0.0, 0.0, 2e3 * deep]),
+        }  # fmt: skip
+        return {"left": pad}
+
+    def for_view(self, tactile: dict) -> list:
+        return for_view(tactile, {"left": self.rest}, {"left": (7, 9)})
+
+    def coats(self, tactile: dict) -> dict:
+        return {}
 
 
 def main(folder: Path) -> None:
@@ -49,7 +79,8 @@ def main(folder: Path) -> None:
         return Session(path, (), "cpu", other, FakeEngine(other))
 
     wiring = Wiring(sinks=[note], compute="CPU", load=load)
-    FrameLoop(Session("fake", (), "cpu", scene, engine), Operator(keyboard, keyboard), window, wiring).run()
+    session = Session("fake", (), "cpu", scene, engine, tactile=FakeReader())
+    FrameLoop(session, Operator(keyboard, keyboard), window, wiring).run()
     (folder / "closed").write_text("in good order")
 
 

@@ -18,7 +18,7 @@ NAMES = {"rgb": "colour", "depth": "depth", "markers": "markers"}
 def draw(state: ViewState, layout: Layout, images: PadImages) -> None:
     pads = {pad["name"]: pad for pad in state.about("pads", [])}
     pad = pads.get(state.enlarged)
-    if pad is None:
+    if pad is None or state.picker or state.overlay:  # a dialog would lie under it
         return
     s, view = layout.scale, layout["view"]
     shown = kinds(pad)
@@ -55,7 +55,7 @@ def _title(state: ViewState, pad: dict, s: float) -> None:
 
 def _pictures(state, pad: dict, shown: list[str], images: PadImages, width: float, gap: float, s: float) -> None:
     depth, flow, _ = scales(state)
-    notes = {"depth": f"0 to {1e3 * depth:g} mm", "markers": f"{flow:g} px reach to the next dot"}
+    notes = {"depth": f"0 to {1e3 * depth:g} mm", "markers": f"0 to {flow:g} px"}
     for k, kind in enumerate(shown):
         if k:
             psim.SameLine(0, gap)
