@@ -69,7 +69,10 @@ def _run(name: str, module, compute: str, console: Console) -> bool:
             if not console.is_terminal:
                 console.print(f"{name}: {escape(text)}", soft_wrap=True)
 
-        emit = Emit(lambda line: print(line, flush=True), status)
+        def show(text: str) -> None:
+            console.print(f"\n{escape(text)}\n", soft_wrap=True)
+
+        emit = Emit(lambda line: print(line, flush=True), status, show)
         try:
             module.run(emit, compute)
         except Unavailable as error:

@@ -29,11 +29,24 @@ class Emit:
 
     Args:
         write: takes one finished line. status: takes the text that a person waiting wants to read.
+        show: takes a finished table.
     """
 
-    def __init__(self, write: Callable[[str], None], status: Callable[[str], None] = lambda text: None):
-        self._write, self.status = write, status
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        status: Callable[[str], None] = lambda text: None,
+        show: Callable[[str], None] = lambda text: None,
+    ):
+        self._write, self.status, self.show = write, status, show
         self.count = 0
+
+    def table(self, title: str, header: list, rows: list[list]) -> None:
+        """A table for people, as status text; every value in it is printed as a line too."""
+        cells = [[str(cell) for cell in row] for row in (header, *rows)]
+        widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+        self.show("\n".join([title, *(line.rstrip() for line in lines)]))
 
     def __call__(self, name: str, value: float, unit: str = "-") -> None:
         """One line. Raises ValueError for a name or unit that would not be one word of the line."""

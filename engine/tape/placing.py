@@ -15,14 +15,16 @@ def core_name(name: str) -> str:
 
 
 def add_roll(
-    builder, name: str, asset: RollAsset, transform=None, velocity=None, adhesive=None, core_adhesive=None
-) -> tuple[str, str]:
+    builder, name: str, asset: RollAsset, transform=None, velocity=None, adhesive=None, core_adhesive=None,
+    core_driven: bool = False,
+) -> tuple[str, str]:  # fmt: skip
     """Add the strip as shell `name` and its core as the freely moving body `<name>_core`; returns both names.
 
     builder: engine.ModelBuilder; transform (4, 4), rigid: roll frame -> world; velocity (6,): motion of both parts
     about the core's centre at the start, linear [m/s] and angular [rad/s]. adhesive: between layers, and on the core
     unless core_adhesive is given (`engine.FrontAdhesive`, ..); None = layers only touch, and the strip springs open.
-    Other partners: `builder.add_adhesion(name, ADHESIVE_SIDE, ..)`. Raises what the builder raises.
+    core_driven: the core follows Control.body_transform. Other partners: `builder.add_adhesion(name, ADHESIVE_SIDE,
+    ..)`. Raises what the builder raises.
     """
     pose = np.eye(4) if transform is None else np.asarray(transform, float)
     if pose.shape != (4, 4):
@@ -37,7 +39,7 @@ def add_roll(
     )
     builder.add_body(
         core_name(name), asset.hub_vertices, asset.hub_triangles, spec.contact, density=spec.core_density,
-        transform=core, velocity=twist,
+        transform=core, velocity=twist, driven=core_driven,
     )  # fmt: skip
     feet = asset.feet
     start = np.column_stack([feet.point, feet.corners])
