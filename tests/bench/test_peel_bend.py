@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from bench.peel_bend import angle_on_roll, bend_beyond, bend_excess, bend_length, bend_offset
+from bench.peel_bend import angle_on_roll, bend_beyond, bend_excess, bend_length, bend_offset, zone_bend
 
 
 @pytest.mark.parametrize("angle", [0.3, 0.5 * np.pi, 3.0])
@@ -39,3 +39,14 @@ def test_beyond_the_layer_it_is_the_whole_bend_less_the_start():
     whole = bend_excess(lam, angle) + radius - radius * np.sin(angle)  # the front lies a little below the pull's line
     assert bend_beyond(lam, radius, 0.0) == pytest.approx(whole, rel=1e-3)
     assert 0.0 < bend_beyond(lam, radius, 5e-4) < bend_beyond(lam, radius, 1e-4) < whole
+
+
+def test_a_strip_held_by_the_front_law_is_pulled_by_its_work_and_bends_over_cells():
+    """The pull is no input: it comes out of the traction as W b (Rivlin at a right angle)."""
+    cell, radius = 3.17e-3, 0.0275
+    longer, pull = zone_bend(cell, radius, 5e-4, work=20.0)
+    assert pull == pytest.approx(1.0, rel=1e-5)
+    assert zone_bend(cell, radius, 5e-4, work=263.0)[0] == pytest.approx(longer, rel=1e-4)
+    assert 0.5 * cell < longer < 2.0 * cell
+    half, same = zone_bend(0.5 * cell, 0.5 * radius, 2.5e-4)  # lengths scale with the cell
+    assert half == pytest.approx(0.5 * longer, rel=1e-3) and same == pytest.approx(1.0, rel=1e-5)
