@@ -33,32 +33,35 @@ def colour_kernel(
     table: wp.array2d(dtype=Factors),
     # In:
     normal: wp.array3d(dtype=wp.vec3f),
+    stride: int,
     # Out:
     rgb_out: wp.array3d(dtype=wp.vec3ub),
 ):
     w, i, j = wp.tid()
-    n = normal[w, i, j]
-    x = wp.dot(n, along_columns[i, j])
-    y = wp.dot(n, along_rows[i, j])
-    rest = reference[i, j]
-    if x == wp.float32(0.0) and y == wp.float32(0.0):  # undeformed, or nothing seen
-        rgb_out[w, i, j] = rest
-        return
     one = wp.float32(1.0)
-    gx = (wp.clamp(x, -one, one) + one) * HALF
-    gy = (wp.clamp(y, -one, one) + one) * HALF
-    kx = wp.min(int(gx), LAST)
-    ky = wp.min(int(gy), LAST)
-    fx = gx - wp.float32(kx)
-    fy = gy - wp.float32(ky)
-    near = table[kx, ky] * (one - fx) + table[kx + 1, ky] * fx
-    far = table[kx, ky + 1] * (one - fx) + table[kx + 1, ky + 1] * fx
-    q = near * (one - fy) + far * fy
-    rgb_out[w, i, j] = wp.vec3ub(
-        shifted(rest[0], wp.dot(q, red[i, j])),
-        shifted(rest[1], wp.dot(q, green[i, j])),
-        shifted(rest[2], wp.dot(q, blue[i, j])),
-    )
+    while j < reference.shape[1]:  # on the CPU a thread takes a whole row: starting one costs more than a pixel
+        n = normal[w, i, j]
+        x = wp.dot(n, along_columns[i, j])
+        y = wp.dot(n, along_rows[i, j])
+        rest = reference[i, j]
+        seen = rest
+        if x != wp.float32(0.0) or y != wp.float32(0.0):  # else undeformed, or nothing seen
+            gx = (wp.clamp(x, -one, one) + one) * HALF
+            gy = (wp.clamp(y, -one, one) + one) * HALF
+            kx = wp.min(int(gx), LAST)
+            ky = wp.min(int(gy), LAST)
+            fx = gx - wp.float32(kx)
+            fy = gy - wp.float32(ky)
+            near = table[kx, ky] * (one - fx) + table[kx + 1, ky] * fx
+            far = table[kx, ky + 1] * (one - fx) + table[kx + 1, ky + 1] * fx
+            q = near * (one - fy) + far * fy
+            seen = wp.vec3ub(
+                shifted(rest[0], wp.dot(q, red[i, j])),
+                shifted(rest[1], wp.dot(q, green[i, j])),
+                shifted(rest[2], wp.dot(q, blue[i, j])),
+            )
+        rgb_out[w, i, j] = seen
+        j += stride
 
 
 @wp.func
@@ -107,9 +110,11 @@ class ColourModel:
     def launch(self, depth, normal: wp.array, rgb: wp.array) -> None:
         """Colour images of all worlds: normal (W, height, width) vec3f in the sensor frame -> rgb (W, height, width)
         vec3ub. depth is not used: what the light does depends on the tilt alone."""
+        worlds, height, width = normal.shape
+        stride = 1 if wp.get_device(self.device).is_cpu else width
         wp.launch(
-            colour_kernel, normal.shape, [self._rest, *self._tangents, *self._places, self._table, normal], [rgb],
-            device=self.device,
+            colour_kernel, (worlds, height, stride),
+            [self._rest, *self._tangents, *self._places, self._table, normal, stride], [rgb], device=self.device,
         )  # fmt: skip
 
     def image(self, normal: np.ndarray) -> np.ndarray:
