@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
+from app.devices_cli import devices
 from app.episodes_cli import episodes
 from app.sensor_cli import sensor
 from app.tape_cli import tape
@@ -57,7 +58,8 @@ def _complete_scene(incomplete: str) -> list[tuple[str, str]]:
 
 
 def _complete_input(incomplete: str) -> list[str]:
-    return [name for name in ("keyboard", "spacemouse", "scripted:", "none") if name.startswith(incomplete)]
+    names = ("keyboard", "spacemouse", "gamepad", "xr", "xr-hand", "hands", "network", "scripted:", "none", "right=")
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def _show_version(wanted: bool) -> None:
@@ -100,7 +102,8 @@ def run(
             "-i",
             metavar="DEVICE",
             autocompletion=_complete_input,
-            help="keyboard, spacemouse, scripted:FILE or none. Default: the keyboard; headless the scene's script.",
+            help="keyboard, spacemouse, gamepad, xr, xr-hand, hands, network, scripted:FILE or none; or by role: "
+            "right=xr,left=xr:left,pedal=gamepad. Default: the keyboard; headless the scene's script.",
         ),
     ] = None,
     record: Annotated[
@@ -168,24 +171,7 @@ def scenes() -> None:
     console.print(table)
 
 
-@app.command()
-def devices() -> None:
-    """List input devices, whether they answer, and what to do when one does not."""
-    from devices.registry import list_devices
-
-    colors = {"OK": "green", "STALE": "yellow"}
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    for entry in list_devices():
-        health = entry.status.health.value
-        message = entry.status.message or entry.description
-        table.add_row(
-            f"[bold]{escape(entry.name)}[/bold]",
-            f"[{colors.get(health, 'red')}]{health.replace('_', ' ')}[/]",
-            escape(message),
-        )
-    console.print(table)
-
-
+app.add_typer(devices, name="devices")
 app.add_typer(episodes, name="episodes")
 app.add_typer(tape, name="tape")
 app.add_typer(sensor, name="sensor")

@@ -85,7 +85,8 @@ class DeviceWishes:
         if old is not None and old is not self.operator.keyboard:
             old.close()
         if spec:
-            self.operator.sit(role, self.wiring.open_device(str(spec)))
+            keyboard = self.operator.keyboard if spec == "keyboard" else None
+            self.operator.sit(role, keyboard or self.wiring.open_device(str(spec)))
         self._say(f"{role}: {self.operator.seats[role].device.name if spec else 'nobody'}")
 
     def device_info(self, now: float) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from app.tape import adhesive_pairs, friction_pairs
 def loop_info(loop, frame: Frame) -> dict[str, Any]:
     """For `View.draw`.
 
-    devices (`DeviceWishes.device_info`), scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
+    devices (`DeviceWishes.device_info`),
+    scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
     (name -> (3,) [N] on the driven tool), pads (`TactileReader.for_view`), coat_depth (mesh -> (k,) [m]),
     tape (`app.tape.TapeReader.read`), adhesives (`app.tape.adhesive_pairs`), frictions (`friction_pairs`), cut ({} or,
     while one is armed, its mesh and `lines`, polylines (k, 3) [m]).

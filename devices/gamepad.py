@@ -220,16 +220,20 @@ class Gamepad:
             }  # fmt: skip
 
 
+def udev_lines() -> str:
+    """The lines that let the user at the screen read game controllers."""
+    return (
+        f"echo '{_RULE}' | sudo tee /etc/udev/rules.d/70-tacktile-gamepad.rules\n"
+        "sudo udevadm control --reload-rules && sudo udevadm trigger"
+    )
+
+
 def _nothing_there(pads: SdlPads) -> Status:
     """Why SDL shows no pad."""
     refused = refused_nodes()
     if refused:
-        text = (
-            f"you may not read {', '.join(refused)}. Give the logged-in user access, then plug it in again:\n"
-            f"echo '{_RULE}' | sudo tee /etc/udev/rules.d/70-tacktile-gamepad.rules\n"
-            "sudo udevadm control --reload-rules && sudo udevadm trigger"
-        )
-        return Status(Health.NO_PERMISSION, text)
+        text = f"you may not read {', '.join(refused)}. Give the logged-in user access, then plug it in again:"
+        return Status(Health.NO_PERMISSION, f"{text}\n{udev_lines()}")
     if pads.unmapped:
         text = (
             f"{pads.unmapped[0]!r} is plugged in, but SDL knows no controller layout for it. Make one with "

@@ -61,7 +61,7 @@ class SdlPads:
         """Raises SdlMissing."""
         with self.lock:
             if self._users == 0:
-                self._sdl = _load()
+                self._sdl = load_sdl()
                 sdl = self._sdl
                 sdl.SDL_SetHint(b"SDL_NO_SIGNAL_HANDLERS", b"1")
                 sdl.SDL_SetHint(b"SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", b"1")  # there is no window of SDL's
@@ -155,7 +155,8 @@ class SdlPads:
 PADS = SdlPads()
 
 
-def _load() -> Any:
+def load_sdl() -> Any:
+    """The module sdl2. Raises SdlMissing."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it tells which copy of the library it took

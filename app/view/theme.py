@@ -77,7 +77,7 @@ def text(content: str, color=None) -> None:
     if color is None:
         psim.TextUnformatted(content)
     else:
-        psim.TextColored(rgba(color), content.replace("%", "%%"))
+        psim.TextColored(rgba(color), content)  # the binding takes it as it is, not as a format
 
 
 def wrapped(content: str, color=None) -> None:

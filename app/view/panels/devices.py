@@ -57,8 +57,9 @@ def _seats(state: ViewState, seats: list[dict], chosen: dict, s: float) -> None:
             state.text["devices.role"] = seat["role"]
         if seat["role"] != "right":
             psim.SameLine(0, -22 * s)
-            if clickable(state, f"devices.free_{seat['role']}", "x", size=(20 * s, 0), tip=f"nobody is {seat['role']}"):
-                state.ask("seat_input", {"role": seat["role"], "input": None})
+            role = seat["role"]
+            if clickable(state, f"devices.free_{role}", f"x##{role}", size=(20 * s, 0), tip=f"nobody is {role}"):
+                state.ask("seat_input", {"role": role, "input": None})
 
 
 def _listed(state: ViewState, info: dict, s: float) -> None:
@@ -82,12 +83,21 @@ def _listed(state: ViewState, info: dict, s: float) -> None:
         usable = health in ("OK", "NOT_FOUND", "STALE")
         if clickable(state, f"devices.use_{name}", shown, size=((SIDE - 16) * s, 0), tip=_short(message)) and usable:
             state.ask("seat_input", {"role": role, "input": name})
-    theme.line("a click makes it", palette.TEXT_DIM)
+        if health != "OK":
+            psim.PushTextWrapPos(psim.GetCursorPos()[0] + SIDE * s)
+            theme.text(_first_sentence(message), palette.TEXT_DIM)
+            psim.PopTextWrapPos()
+    theme.line("click one to make it", palette.TEXT_DIM)
     for number, name in enumerate(("right", "left", "camera", "pedal")):
         if number:
             psim.SameLine(0, 4 * s)
         if clickable(state, f"devices.role_{name}", name, name == role):
             state.text["devices.new_role"] = name
+
+
+def _first_sentence(message: str) -> str:
+    """Without the lines of commands, which the tooltip and `tacktile devices doctor` show."""
+    return message.splitlines()[0].split(". ")[0].split(" (")[0][:90] if message else ""
 
 
 def _short(message: str) -> str:
@@ -119,7 +129,7 @@ def _axes(state: ViewState, seat: dict, width: float, s: float) -> None:
     bar = 170 * s
     for index, axis in enumerate(seat["axes"]):
         theme.line(f"{axis['name']:>2}", palette.TEXT_DIM)
-        psim.SameLine(30 * s + psim.GetCursorStartPos()[0] + SIDE * s)
+        psim.SameLine(34 * s)
         _bar(axis["value"], axis["push"], bar, seat["deadband"], s)
         log_item(state, f"devices.bar_{index}")
         psim.SameLine(0, 8 * s)
@@ -127,11 +137,12 @@ def _axes(state: ViewState, seat: dict, width: float, s: float) -> None:
         words = axis["does"] if push >= 0.0 else axis["back"]
         text = f"{words}" if push else f"+ {axis['does']}"
         theme.line(text, palette.ACCENT if push else palette.TEXT_DIM)
-        psim.SameLine(psim.GetCursorStartPos()[0] + SIDE * s + 366 * s)
-        if clickable(state, f"devices.invert_{index}", "turn round", axis["inverted"], tip="the other way about"):
+        psim.SameLine(386 * s)
+        turn = f"turn round##{index}"
+        if clickable(state, f"devices.invert_{index}", turn, axis["inverted"], tip="the other way about"):
             state.ask("device_axis", {"role": seat["role"], "axis": index, "what": "invert"})
         psim.SameLine(0, 5 * s)
-        if clickable(state, f"devices.swap_{index}", "swap", tip="exchange with the next axis"):
+        if clickable(state, f"devices.swap_{index}", f"swap##{index}", tip="exchange with the next axis"):
             state.ask("device_axis", {"role": seat["role"], "axis": index, "what": "swap"})
 
 
@@ -165,7 +176,7 @@ def _bar(value: float, push: float, width: float, deadband: float, s: float) -> 
 
 def _buttons(state: ViewState, seat: dict, width: float, s: float) -> None:
     theme.line("grip", palette.TEXT_DIM)
-    psim.SameLine(30 * s + psim.GetCursorStartPos()[0] + SIDE * s)
+    psim.SameLine(34 * s)
     rate = seat["kind"] == "rate"
     amount = seat["gripper"] if rate else 2.0 * seat["gripper"] - 1.0
     _bar(amount, 0.0, 170 * s, 0.0, s)
@@ -174,7 +185,7 @@ def _buttons(state: ViewState, seat: dict, width: float, s: float) -> None:
     pressed = ", ".join(seat["tested"]) if seat["testing"] else ""
     held = "  ".join([*seat["buttons"], *(f"= {verb}" for verb in seat["verbs"])])
     theme.line("held", palette.TEXT_DIM)
-    psim.SameLine(30 * s + psim.GetCursorStartPos()[0] + SIDE * s)
+    psim.SameLine(34 * s)
     theme.line(held or "no button", palette.ACCENT if held else palette.TEXT_DIM)
     if pressed:
         theme.line(f"pressed: {pressed}", palette.ACCENT)
@@ -198,7 +209,7 @@ def _actions(state: ViewState, seat: dict, s: float) -> None:
     if calibration is not None:
         _calibrating(state, calibration, role, s)
         return
-    label = "end the test: drive again" if seat["testing"] else "test without moving the robot"
+    label = ("end the test: drive again" if seat["testing"] else "test without moving the robot") + "###test"
     if clickable(state, "devices.test", label, seat["testing"], color=palette.WARN):
         state.ask("device_test", role)
     if seat["kind"] == "rate":

@@ -57,8 +57,10 @@ def draw(state: ViewState, layout: Layout) -> None:
         psim.SameLine(0, 12 * s)
         line, color = device_line(state)
         psim.PushStyleColor(psim.ImGuiCol_Text, palette.rgba(color))
-        wanted = clickable(state, "status.devices", f"{line}##devices", tip="Devices: what each axis and button does")
+        wanted = clickable(state, "status.devices", f"{line}###devices")
         psim.PopStyleColor()
+        if psim.IsItemHovered():
+            psim.SetTooltip("Devices: what each axis and button does")
         if wanted and not state.about("replay"):
             state.devices = not state.devices
             if state.devices:
