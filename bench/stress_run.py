@@ -36,17 +36,21 @@ class StressResult:
 
 
 class IntersectionOracle:
-    """All collision surfaces of a model's first world in one ipctk mesh. Raises ImportError without ipctk."""
+    """Collision surfaces of a model's first world in one ipctk mesh: all, or without the meshes in `apart` (what is
+    bonded to another mesh lies on it). Raises ImportError without ipctk."""
 
-    def __init__(self, model, positions: np.ndarray):
+    def __init__(self, model, positions: np.ndarray, apart: tuple[str, ...] = ()):
         import ipctk
 
         self._test = ipctk.has_intersections
         points, collision = model.points_per_world, model.collision
         edges, triangles = collision.edges.numpy(), collision.triangles.numpy()
-        self._mesh = ipctk.CollisionMesh(
-            positions, edges[(edges < points).all(axis=1)], triangles[(triangles < points).all(axis=1)]
-        )
+        kept = np.ones(points, bool)
+        for name in apart:
+            kept[model.meshes[name].points] = False
+        edges, triangles = edges[(edges < points).all(axis=1)], triangles[(triangles < points).all(axis=1)]
+        edges, triangles = edges[kept[edges].all(axis=1)], triangles[kept[triangles].all(axis=1)]
+        self._mesh = ipctk.CollisionMesh(positions, edges, triangles)
 
     def intersects(self, positions: np.ndarray) -> bool:
         return bool(self._test(self._mesh, positions))
