@@ -189,6 +189,9 @@ def calibrate(
     register: Annotated[
         bool, typer.Option("--register", help="Find the contacts in the pictures: the table's circles are rough.")
     ] = False,
+    radii_times: Annotated[
+        float, typer.Option("--radii-times", min=0.05, max=2.0, help="Contacts' radii over the table's.")
+    ] = 1.0,
     iterations: Annotated[int, typer.Option("--iterations", min=10, max=5000, help="Of the training, at most.")] = 200,
     report: Annotated[
         Path | None,
@@ -223,7 +226,7 @@ def calibrate(
         )
     ]  # fmt: skip
     try:
-        order = Order(images, name, *sizes, _names(images, hold_out), register, iterations)
+        order = Order(images, name, *sizes, _names(images, hold_out), register, radii_times, iterations)
         with _Bar() as bar:
             result = run(order, bar.show)
     except (PressError, ValueError, RuntimeError) as error:
