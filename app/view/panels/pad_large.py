@@ -27,7 +27,7 @@ def draw(state: ViewState, layout: Layout, images: PadImages) -> None:
     spare = view.height - top - margin - 4.5 * line - 120 * s  # title, captions, trace
     width = (view.width - 2 * margin - 24 * s - (len(shown) - 1) * gap) / len(shown)
     width = max(min(width, spare / aspect(pad)), 60 * s)
-    wide = len(shown) * width + (len(shown) - 1) * gap + 24 * s
+    wide = max(len(shown) * width + (len(shown) - 1) * gap + 24 * s, 430 * s)  # the title needs that much
     high = width * aspect(pad) + 4.5 * line + 120 * s
     rect = Rect(view.center[0] - 0.5 * wide, view.y + top, wide, min(high, view.height - top - margin))
     with window(state, "pad_large", rect, background=0.96):

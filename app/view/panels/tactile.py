@@ -32,7 +32,8 @@ def draw(state: ViewState, layout: Layout, images: PadImages) -> None:
             share = 0.50 if _forces(state) else 0.86
             draw_one(state, pads, images, share * psim.GetContentRegionAvail()[1], s)
             _depth_scale(state, pads, s)
-            _flow_scale(state, pads, s)
+            if len(pads) <= IN_FULL:
+                _flow_scale(state, pads, s)
         if _forces(state):
             _traces(state, s)
 
@@ -65,17 +66,35 @@ def _grid(state: ViewState, pads: list, images: PadImages, height: float, s: flo
         rows = -(-len(pads) // columns)
         if rows * (width * max(map(aspect, pads)) + line + 4 * s) <= height or columns == 8:
             break
-    for k, pad in enumerate(pads):
+    names = short_names([str(pad["name"]) for pad in pads])
+    for k, (pad, name) in enumerate(zip(pads, names, strict=True)):
         if k % columns:
             psim.SameLine(0, 4 * s)
         psim.BeginGroup()
         kind = kinds(pad)[0]
         _clicked(state, pad, kind, picture(pad, kind, images, (width, width * aspect(pad)), flow, s))
-        name = str(pad["name"])
-        while len(name) > 2 and psim.CalcTextSize(name)[0] > width:
-            name = name[1:]  # the end tells fingers apart
+        if psim.IsItemHovered():
+            psim.SetTooltip(f"{pad['name']}, {pad['force']:.2f} N")
+        if psim.CalcTextSize(name)[0] > width:
+            name = initials(name)
         theme.text(name, palette.TEXT if pad["force"] > 0.0 else palette.TEXT_DIM)
         psim.EndGroup()
+
+
+def short_names(names: list[str]) -> list[str]:
+    """Without the words that all of them begin or end with: hand.index_1_pad, hand.palm_pad -> index_1, palm."""
+    words = [name.replace(".", "_").split("_") for name in names]
+    while min(map(len, words)) > 1 and len({w[0] for w in words}) == 1:
+        words = [w[1:] for w in words]
+    while min(map(len, words)) > 1 and len({w[-1] for w in words}) == 1:
+        words = [w[:-1] for w in words]
+    return ["_".join(w) for w in words]
+
+
+def initials(name: str) -> str:
+    """index_1 -> i1; a single word keeps two letters."""
+    words = name.split("_")
+    return name[:2] if len(words) == 1 else "".join(w if w.isdigit() else w[0] for w in words if w)
 
 
 def _clicked(state: ViewState, pad: dict, kind: str, hit: bool) -> None:
