@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from engine import Engine
+from engine import Cut, Engine
 from engine.materials import BondAdhesive, FrontAdhesive, RccAdhesive
 from scenes import SceneError, build_scene, load_config
 from scenes.build_roll import tip_of
@@ -15,7 +15,9 @@ from scenes.measures import (
     Success,
     beginning,
     ideal_peel_force,
+    length_off_roll,
     mean_between,
+    pieces,
     stuck_share,
     stuck_vertices,
     success,
@@ -256,3 +258,15 @@ def test_peel_force_of_the_fixture():
     mean = mean_between(time, force, time[-1] - period, time[-1] + dt)
     assert mean == pytest.approx(ideal_peel_force(263.0, 0.019, angle), rel=0.04)
     assert max(force[-round(period / dt) :]) > 1.1 * mean, "it ripples from cell to cell"
+
+
+def test_unwind_is_done_when_tape_is_drawn_off_stuck_and_cut():
+    scene = build_scene(load_config("unwind"))
+    engine = Engine(scene.model, scene.options)
+    verdict = success("unwind", engine)
+    assert not verdict.done and verdict.reached == "85 mm are off the roll, 0 points stick to the box"
+    rest = engine.model.meshes["roll"].rest[:, 0]
+    at = rest.max() - 0.03
+    engine.apply([Cut("roll", ((at, -0.02), (at, 0.02)))])
+    assert len(np.unique(pieces(engine, "roll"))) == 2 and not success("unwind", engine).done
+    assert length_off_roll(engine, "roll") == pytest.approx(0.085, abs=0.004)
