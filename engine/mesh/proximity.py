@@ -26,14 +26,16 @@ class BoxTree:
 
     def overlaps(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Pairs (query, box) whose boxes overlap or touch, int64 (k, 2), sorted. low, high: query boxes (m, 3)."""
+        low_of, high_of = np.ascontiguousarray(low.T), np.ascontiguousarray(high.T)
         query = np.arange(len(low))
         node = np.zeros(len(low), dtype=np.int64)
         for depth, (lo, hi) in enumerate(reversed(self.levels)):
             if depth:
                 query, node = np.repeat(query, 2), np.repeat(2 * node, 2)
                 node[1::2] += 1
-            hit = ((low[query] <= hi[node]) & (lo[node] <= high[query])).all(axis=1)
-            query, node = query[hit], node[hit]
+            for k in range(3):  # an axis at a time: the first one already leaves few
+                hit = (low_of[k][query] <= hi[:, k][node]) & (lo[:, k][node] <= high_of[k][query])
+                query, node = query[hit], node[hit]
         pairs = np.column_stack([query, self.order[node]])
         return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
