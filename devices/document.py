@@ -10,6 +10,7 @@ import yaml
 MAX_BYTES = 1 << 20  # [byte] a file
 MAX_VALUES = 50_000  # aliases counted each time they are used
 MAX_DEPTH = 24
+MAX_DIGITS = 100  # of a whole number
 
 
 class _Loader(yaml.SafeLoader):
@@ -94,6 +95,8 @@ def _count(node: yaml.Node, path: Path) -> None:
             raise ValueError(f"{path}:{item.start_mark.line + 1}: more than {MAX_VALUES} values, aliases counted")
         if depth > MAX_DEPTH:
             raise ValueError(f"{path}:{item.start_mark.line + 1}: nested deeper than {MAX_DEPTH}")
+        if item.tag == "tag:yaml.org,2002:int" and len(item.value) > MAX_DIGITS:
+            raise ValueError(f"{path}:{item.start_mark.line + 1}: a number of {len(item.value)} digits")
         if isinstance(item, yaml.SequenceNode):
             stack += [(one, depth + 1) for one in item.value]
         elif isinstance(item, yaml.MappingNode):

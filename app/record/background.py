@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import os
 import queue
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable
 from typing import Any
+
+JOIN_SECONDS = 10.0  # [s] that a job may take to its next `progress`
 
 
 class Aborted(Exception):
@@ -32,8 +36,8 @@ class Background:
         self._abort = False
         self._thread: threading.Thread | None = None
         self.progress = 0.0
-        reference = weakref.ref(self)  # a job inside HDF5 while the interpreter goes down would hang it
-        atexit.register(lambda: (this := reference()) and this.end())
+        reference = weakref.ref(self)
+        atexit.register(lambda: (this := reference()) and this._end_for_good())
 
     @property
     def pending(self) -> int:
@@ -70,11 +74,21 @@ class Background:
             return
         self._abort = True
         self._queue.put(None)
-        self._thread.join(5.0)
-        self._thread = None
+        self._thread.join(JOIN_SECONDS)
+        if not self._thread.is_alive():
+            self._thread = None
         with self._changed:
             self._pending = 0
             self._queue = queue.Queue()
+
+    def _end_for_good(self) -> None:
+        """While the interpreter goes down. A thread that is still inside HDF5 then would hang the process: the exit
+        handler of that library waits for it, and it waits for the interpreter. So the process ends here."""
+        self.end()
+        if self._thread is not None:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)
 
     def _report(self, done: float) -> None:
         self.progress = done

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 import h5py
@@ -129,8 +130,8 @@ class Columns:
                 column = self._columns[path] = _Column()
             column.observe(value)
 
-    def open(self, file: h5py.File) -> None:
-        """Between the passes: make the datasets."""
+    def open(self, file: h5py.File, tick: Callable[[], None] = lambda: None) -> None:
+        """Between the passes: make the datasets. `tick` is called before each; what it raises ends it."""
         if self._dropped:
             self.problems.append(f"{len(self._dropped)} fields beyond {MAX_COLUMNS} were not stored")
         cut = [path for path, column in self._columns.items() if column.cut]
@@ -142,6 +143,7 @@ class Columns:
             taken.update("/".join(parts[:n]) for n in range(1, len(parts)))
         self._writers = {}
         for path, column in self._columns.items():
+            tick()
             name = path + "_" if path in taken else path
             self._writers[path] = _WRITERS[column.plan(self.num_frames)](file, name, column, self.num_frames)
 
@@ -150,8 +152,9 @@ class Columns:
         for path, writer in self._writers.items():
             writer.append(leaves.get(path))
 
-    def close(self) -> None:
+    def close(self, tick: Callable[[], None] = lambda: None) -> None:
         for writer in self._writers.values():
+            tick()
             writer.close()
 
 

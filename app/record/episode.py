@@ -84,6 +84,11 @@ class Episode:
         rows, restart = self._file.dataset("state/keyframe_row"), self._file.dataset("state/keyframe_restart")
         self.keyframe_rows = np.zeros(0, np.int64) if rows is None else read_array(rows)
         self.keyframe_restart = np.zeros(0, bool) if restart is None else read_array(restart).astype(bool)
+        if self.keyframe_rows.ndim != 1 or self.keyframe_restart.shape != self.keyframe_rows.shape:
+            raise EpisodeError(
+                f"{self.path.name}: state/keyframe_row {self.keyframe_rows.shape} and state/keyframe_restart "
+                f"{self.keyframe_restart.shape} must be two lists of one length"
+            )
 
     def close(self) -> None:
         self._file.close()

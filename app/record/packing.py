@@ -8,6 +8,7 @@ arrays of plain numbers or text; dtypes, shapes and offsets are checked before a
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import re
@@ -22,6 +23,15 @@ _MAX_DEPTH = 16
 _MAX_DIMENSIONS = 8
 
 
+_LEAVES = frozenset({bool, int, float, str, type(None)})  # exactly these types, so no Enum
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
+
+@functools.lru_cache(maxsize=256)
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
 class PackingError(ValueError):
     """A value cannot be packed, or bytes are not what `pack` writes."""
 
@@ -33,7 +43,9 @@ def plain(value: Any, depth: int = 0) -> Any:
     `numpy()` method (device arrays) their host copy. Anything else becomes the text "<type name>": a recording must
     not fail because a device reports something odd, and must not store addresses or paths by way of repr.
     """
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if type(value) in _LEAVES:  # a recording packs hundreds of these a frame
+        return value
+    if isinstance(value, (bool, int, float, str)):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, np.generic):
         return value.item()
@@ -52,7 +64,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, (bytes, bytearray)):
         return np.frombuffer(bytes(value), dtype=np.uint8)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name), depth + 1) for f in dataclasses.fields(value)}
+        return {name: plain(getattr(value, name), depth + 1) for name in _field_names(type(value))}
     if callable(getattr(value, "numpy", None)):
         return plain(np.asarray(value.numpy()), depth + 1)
     return f"<{type(value).__name__}>"
@@ -66,19 +78,22 @@ def pack(value: Any) -> bytes:
     def encode(item: Any) -> Any:
         nonlocal size
         if isinstance(item, np.ndarray):
-            data = np.ascontiguousarray(item).tobytes()
+            data = item.tobytes()  # in C order, whatever the array is
             place = {"$array": [item.dtype.str, list(item.shape), size]}
             blobs.append(data)
             size += len(data)
             return place
         if isinstance(item, dict):
-            return {("$" + key if key.startswith("$") else key): encode(v) for key, v in item.items()}
+            out = {key: v if type(v) in _LEAVES else encode(v) for key, v in item.items()}
+            if any(key[:1] == "$" for key in item):
+                out = {("$" + key if key[:1] == "$" else key): v for key, v in out.items()}
+            return out
         if isinstance(item, list):
-            return [encode(v) for v in item]
+            return [v if type(v) in _LEAVES else encode(v) for v in item]
         return item
 
     try:
-        text = json.dumps(encode(value), separators=(",", ":")).encode("utf-8", "surrogatepass")
+        text = _JSON.encode(encode(value)).encode("utf-8", "surrogatepass")
     except (TypeError, AttributeError, RecursionError) as error:
         raise PackingError(f"cannot pack {type(value).__name__}: {error}") from None
     return b"".join([struct.pack("<I", len(text)), text, *blobs])

@@ -368,7 +368,7 @@ class Recorder:
             if self._disk_free(fresh=True) < until:
                 raise OSError(errno.ENOSPC, "no space left")
             sealed = seal_log(recording.log.path, until, progress=progress)
-            findings = look_over(sealed.path) if sealed.path is not None else []
+            findings = look_over(sealed.path, lambda: progress(1.0)) if sealed.path is not None else []
             with self._lock:
                 self._finish(recording, sealed, findings)
         except Aborted:

@@ -23,7 +23,7 @@ FIXED_POINTS_VERSION = 1  # of a file whose number of points never changes: read
 LABELS = ("success", "failure", "discard")
 
 _POINT_FORCES = ("contact_force", "friction_force")  # of Signals: on every point, for looking; sums stand beside them
-_SMALLEST_FORCE = 1e-6  # [N]
+_SMALLEST_BITS = np.float32(1e-6).view(np.uint32)  # [N] as a float32: they sort like whole numbers
 _GROUPS = ("sample", "status", "command", "control", "report", "signals")
 _SINGLE_PRECISION_FROM = 256  # numbers: per-point forces are measurements, 7 digits are enough; targets stay exact
 
@@ -82,10 +82,16 @@ def note_record(frame: Any) -> dict[str, Any]:
 def rounded_forces(force: np.ndarray) -> np.ndarray:
     """float32 with 11 significant bits, so off by 0.05 % at most; below 1 uN zero. The last bits of forces on thousands
     of points are noise of the solver that no compression can shrink: they were two thirds of an episode."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        bits = np.where(np.abs(force) < _SMALLEST_FORCE, 0.0, force).astype(np.float32).view(np.uint32)
-    finite = (bits & np.uint32(0x7F800000)) != np.uint32(0x7F800000)
-    return np.where(finite, (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000), bits).view(np.float32)
+    with np.errstate(over="ignore"):
+        single = force.astype(np.float32)
+    bits = single.view(np.uint32)
+    kept = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    magnitude = bits & np.uint32(0x7FFFFFFF)
+    kept[magnitude < _SMALLEST_BITS] = 0
+    special = magnitude >= np.uint32(0x7F800000)  # not a number, or infinite
+    if special.any():
+        kept[special] = bits[special]
+    return kept.view(np.float32)
 
 
 def _without(tree: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

@@ -188,7 +188,8 @@ def _write(file: h5py.File, log: Path, survey: _Survey, meta: dict[str, Any], pr
     file.attrs["num_frames"] = num_frames
     _write_text(file, "meta", _json(meta))
     _write_text(file, "scene/yaml", str(start.get("scene_yaml", "")))
-    survey.columns.open(file)
+    tick = (lambda: None) if progress is None else (lambda: progress(0.5))  # so that an end is heard soon
+    survey.columns.open(file, tick)
     points = _Points(file, survey)
     hashes = ChunkedWriter(file.require_group("state"), "hash", np.uint64)
     keyframes, notes, segments = _Keyframes(file), _Notes(), []
@@ -211,7 +212,7 @@ def _write(file: h5py.File, log: Path, survey: _Survey, meta: dict[str, Any], pr
             keyframes.add(value)
         elif record.kind == NOTE:
             notes.add(row, value)
-    survey.columns.close()
+    survey.columns.close(tick)
     points.close()
     hashes.close()
     keyframes.close()

@@ -16,14 +16,14 @@ from app.record import folder as files
 from app.record.episode import Episode, EpisodeError
 from app.record.listing import EpisodeInfo, list_episodes
 from app.record.records import LABELS
-from app.record.validate import Finding, idle_ends
+from app.record.validate import Finding, idle_ends, validate
 
 
 class SetError(Exception):
     """It cannot be done; the text says why."""
 
 
-def look_over(path: Path) -> list[Finding]:
+def look_over(path: Path, tick: Callable[[], None] = lambda: None) -> list[Finding]:
     """Validates a sealed episode and keeps the findings in its meta file, for lists and filters.
 
     Positions are left out: they take as long again. Never raises for a damaged episode; an error of the disk while the
@@ -31,7 +31,7 @@ def look_over(path: Path) -> list[Finding]:
     """
     try:
         with Episode(path) as episode:
-            findings = episode.validate(positions=False)
+            findings = validate(episode, positions=False, tick=tick)
             meta = dict(episode.meta)
     except (EpisodeError, OSError) as error:
         return [Finding("error", str(error))]

@@ -19,5 +19,6 @@ def state_hash(state: dict[str, np.ndarray]) -> int:
         if array.dtype.kind not in "biufcSU":
             raise TypeError(f"state array {name!r} has type {array.dtype}; plain numbers or text are needed")
         digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.size else b"")
+        if array.size:
+            digest.update(array if array.flags.c_contiguous else np.ascontiguousarray(array))
     return int.from_bytes(digest.digest(), "little") or 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,19 +22,56 @@ class Finding:
     text: str
 
 
-def validate(episode: Episode, positions: bool = True) -> list[Finding]:
-    """Findings, errors first. An empty list means nothing was found; damaged data is a finding, not an exception."""
+def validate(episode: Episode, positions: bool = True, tick: Callable[[], None] = lambda: None) -> list[Finding]:
+    """Findings, errors first. An empty list means nothing was found; damaged data is a finding, not an exception.
+
+    `tick` is called before each column that is read; what it raises ends the look.
+    """
     found: list[Finding] = []
+    watched = _Watched(episode, tick)
     checks = [_lengths, _clocks, _dropped, _numbers, _input, _origin]
     if positions:
         checks.append(_positions)
     for check in checks:
         try:
-            found += check(episode)
+            found += check(watched)
+        except _Ended as ended:
+            raise ended.__cause__ from None
         except Exception as error:  # unreadable data is what this looks for
             found.append(Finding("error", f"{type(error).__name__}: {error}"))
     order = {"error": 0, "warning": 1, "note": 2}
     return sorted(found, key=lambda finding: order[finding.severity])
+
+
+class _Ended(Exception):
+    """What `tick` raised is its cause."""
+
+
+class _Watched:
+    """An episode whose columns are read with a tick before each."""
+
+    def __init__(self, episode: Episode, tick: Callable[[], None]):
+        self._episode, self._tick = episode, tick
+
+    def __getattr__(self, name: str):
+        return getattr(self._episode, name)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._episode
+
+    def __getitem__(self, path: str):
+        self._ticked()
+        return self._episode[path]
+
+    def rows(self, path: str, start: int, stop: int):
+        self._ticked()
+        return self._episode.rows(path, start, stop)
+
+    def _ticked(self) -> None:
+        try:
+            self._tick()
+        except Exception as error:
+            raise _Ended from error
 
 
 def _lengths(episode: Episode) -> list[Finding]:
