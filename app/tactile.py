@@ -9,6 +9,7 @@ import numpy as np
 from engine.tactile.array import TactileArray
 
 SIGNALS = ("indentation", "forces", "markers")
+KEPT = ("indentation", "marker", "marker_pixel", "wrench")
 IMAGES = ("rgb", "indentation", "depth")  # entries of a pad that are images; "depth" in recordings of earlier versions
 
 
@@ -32,20 +33,13 @@ class TactileReader:
         coat's vertices, sensor frame [m]; marker_pixel (m, 2); coat_depth (k,), how far the coat's vertices are pushed
         in [m]; wrench (6,), sensor frame [N, N m]; force (3,), of the wrench in the world [N].
         """
-        array, out = self.array, {}
+        array = self.array
         array.update()
-        for spec in self.sensors:
-            name = spec.name
-            wrench, depth = array.numpy("wrench", name), array.coat_indentation(name)
-            values = {
-                "indentation": array.numpy("indentation", name), "marker": array.numpy("marker", name),
-                "marker_pixel": array.numpy("marker_pixel", name), "coat_depth": depth,
-                "displacement": array.coat_displacement(name), "wrench": wrench,
-                "force": array.world_from_sensor(name)[:3, :3] @ wrench[:3],
-            }  # fmt: skip
-            if name in array.colours:
-                values["rgb"] = array.numpy("rgb", name)
-            out[name] = values
+        out = array.read_world(KEPT + (("rgb",) if array.colours else ()))
+        for name, values in out.items():
+            moved = values["displacement"] = array.coat_displacement(name)
+            values["coat_depth"] = -moved[:, 2]
+            values["force"] = array.world_from_sensor(name)[:3, :3] @ values["wrench"][:3]
         return out
 
     def for_view(self, tactile: dict[str, dict]) -> list[dict[str, Any]]:

@@ -108,26 +108,34 @@ class TactileArray:
     def numpy(self, signal: str, sensor: str, world: int = 0) -> np.ndarray:
         """A copy of one world's signal: (height, width, ..), (markers, ..) or (6,)."""
         self._refuse_unknown(signal, sensor)
-        k, row = self._names[sensor], self._signals[signal][world]
-        per = SIGNALS[signal].per
+        return self._part(signal, self._names[sensor], self._signals[signal][world].numpy()).copy()
+
+    def read_world(self, signals, world: int = 0) -> dict[str, dict[str, np.ndarray]]:
+        """Sensor -> signal -> copy: as `numpy` for every sensor, with one transfer a signal. `rgb` only of sensors that
+        have it."""
+        out = {spec.name: {} for spec in self.sensors}
+        for signal in signals:
+            row = self._signals[signal][world].numpy()
+            for k, spec in enumerate(self.sensors):
+                if signal != "rgb" or spec.name in self.colours:
+                    out[spec.name][signal] = self._part(signal, k, row).copy()
+        return out
+
+    def _part(self, signal: str, k: int, row: np.ndarray) -> np.ndarray:
+        """A sensor's part of a world's row, in the sensor's shape."""
+        per, camera = SIGNALS[signal].per, self.sensors[k].camera
         if per == "sensor":
-            return row.numpy()[k].copy()
+            return row[k]
         if per == "marker":
-            return row.numpy()[self.layout.markers[k]].copy()
-        camera = self.sensors[k].camera
-        values = row[self.layout.pixels[k]].numpy()
-        return values.reshape(camera.height, camera.width, *SIGNALS[signal].shape).copy()
+            return row[self.layout.markers[k]]
+        return row[self.layout.pixels[k]].reshape(camera.height, camera.width, *SIGNALS[signal].shape)
 
     def reference(self, signal: str, sensor: str) -> np.ndarray:
         """What an undeformed sensor gives for depth, normal, marker, marker_pixel or rgb."""
         k = self._names[sensor]
         if signal == "rgb":
             return self.colours[sensor].reference()
-        if signal in ("marker", "marker_pixel"):
-            return self._rest[signal].numpy()[self.layout.markers[k]]
-        camera = self.sensors[k].camera
-        values = self._rest[signal].numpy()[self.layout.pixels[k]]
-        return values.reshape(camera.height, camera.width, *SIGNALS[signal].shape)
+        return self._part(signal, k, self._rest[signal].numpy())
 
     def world_from_sensor(self, sensor: str, world: int = 0) -> np.ndarray:
         """(4, 4) at the last update."""
@@ -139,11 +147,6 @@ class TactileArray:
     def coat(self, sensor: str, world: int = 0) -> np.ndarray:
         """Coat vertices in the sensor frame [m], (k, 3), in the order of np.unique(spec.coat)."""
         return self._local.numpy()[world, self.layout.vertices[self._names[sensor]]]
-
-    def coat_indentation(self, sensor: str, world: int = 0) -> np.ndarray:
-        """How far each coat vertex is pushed in along the sensor's z [m], (k,), ordered like `coat`."""
-        where = self.layout.vertices[self._names[sensor]]
-        return self.layout.rest[where, 2] - self._local.numpy()[world, where, 2]
 
     def coat_displacement(self, sensor: str, world: int = 0) -> np.ndarray:
         """How far each coat vertex has moved in the sensor frame [m], (k, 3), ordered like `coat`."""
