@@ -224,6 +224,147 @@ def unplug():
     }
 
 
+def two_at_once():
+    """Two mice of different models in two roles: one sends 13 bytes, the other twice 7; each moves its own axis, one
+    is pulled out and the other goes on."""
+    folder = os.path.dirname(os.environ["FAKEHID_SOCK"])
+    mice, sockets = [], [f"{folder}/a", f"{folder}/b"]
+    for sock, pid in zip(sockets, ("0xc63a", "0xc635"), strict=True):
+        os.environ["FAKEHID_SOCK"], os.environ["FAKEHID_PID"] = sock, pid
+        mice.append(opened())
+
+    def send_to(number, report):
+        _SENDER.sendto(report, sockets[number])
+
+    rng, order, got = random.Random(3), ([], []), ([], [])
+    for _ in range(300):  # presses of both, mixed
+        number, which = rng.randrange(2), rng.choice((1, 2))
+        order[number].append({1: "grip_toggle", 2: "clutch"}[which])
+        send_to(number, button(which))
+        send_to(number, button(0))
+        if rng.random() < 0.1:
+            for k, mouse in enumerate(mice):
+                got[k].extend(mouse.poll(time.monotonic()).pressed)
+    for k, mouse in enumerate(mice):
+        _, pressed, _ = until(mouse, lambda s, _, k=k: s.sequence == 2 * len(order[k]))
+        got[k].extend(pressed)
+    send_to(0, move13(x=350))
+    send_to(1, move7(1, 0, -350, 0))
+    send_to(1, move7(2, 175, 0, 0))
+    a, _, _ = until(mice[0], lambda s, _: s.twist[0] == 1.0)
+    b, _, _ = until(mice[1], lambda s, _: s.twist[1] == 1.0 and s.twist[3] == 0.5)
+    os.environ["FAKEHID_NONE"] = "1"
+    send_to(0, b"\xff")
+    until(mice[0], lambda s, st: st.health is Health.LOST)
+    send_to(1, move7(1, 350, 0, 0))
+    after, _, _ = until(mice[1], lambda s, _: s.twist[0] == 1.0)
+    models = [mouse.describe()["model"] for mouse in mice]
+    still = mice[1].status().health.value
+    for mouse in mice:
+        mouse.close()
+    return {
+        "models": models, "a": a.twist.tolist(), "b": b.twist.tolist(), "same": [got[k] == order[k] for k in (0, 1)],
+        "after": after.twist[0], "still": still,
+    }  # fmt: skip
+
+
+def _loop(mouse, engine=None):
+    """The application's frame loop around the engine without physics, driven by a mouse."""
+    from app.loop import FrameLoop
+    from app.operator import Operator
+    from app.session import Session
+    from app.wiring import Wiring
+    from tests.app.fake_scene import FakeEngine, FakeScene
+    from tests.app.fakes import FakeView
+
+    scene = FakeScene()
+    engine = engine or FakeEngine(scene)
+    loop = FrameLoop(Session("fake", (), "cpu", scene, engine), Operator(mouse), FakeView(), Wiring(pacing=False))
+    return loop, engine
+
+
+def slow_steps():
+    """Steps of 80 ms; a report comes at a random moment of each, the next step that starts uses it, and a tap within a
+    step counts once."""
+    import threading
+
+    mouse = opened()
+    loop, engine = _loop(mouse)
+    rng, plain_step, used, sent = random.Random(11), engine.step, [], []
+
+    def slow(control=None, on_iteration=None):
+        value, tap, at = rng.randrange(-350, 351), rng.random() < 0.5, rng.uniform(0.0, 0.075)
+
+        def hand():
+            time.sleep(at)
+            send(move13(x=value))
+            if tap:
+                send(button(1))
+                send(button(0))
+
+        thread = threading.Thread(target=hand)
+        thread.start()
+        time.sleep(0.08)
+        thread.join()
+        sent.append((value / 350, tap))
+        return plain_step(control, on_iteration)
+
+    engine.step = slow
+    for _ in range(40):
+        frame = loop.frame_once()
+        used.append((float(frame.sample.twist[0]), frame.sample.pressed.count("grip_toggle")))
+    loop.close()
+    late = [k for k in range(39) if abs(used[k + 1][0] - sent[k][0]) > 1e-9]
+    return {
+        "late": late, "taps": sum(tap for _, tap in sent[:-1]), "seen": sum(count for _, count in used),
+        "each": [used[k + 1][1] == int(sent[k][1]) for k in range(39)].count(False),
+    }  # fmt: skip
+
+
+def stops_within_one_frame():
+    """Pulled out while it drives, at random moments: the frame after it moves nothing, pauses and says so; plugged in
+    again, still pushed, nothing jumps."""
+    mouse = opened()
+    loop, _ = _loop(mouse)
+    places, moved_before, after, reasons, resumed = [], [], [], [], []
+
+    def place():
+        return np.array(loop.operator.teleop.tools[0].position)
+
+    def rest():
+        until(mouse, lambda s, st: st.ok)
+        send(move13())
+        until(mouse, lambda s, _: not s.twist.any())
+        for _ in range(20):
+            loop.frame_once()
+            time.sleep(0.01)
+
+    rng = random.Random(5)
+    for _ in range(5):
+        rest()
+        for _ in range(rng.randint(3, 8)):
+            send(move13(x=350))
+            start = place()
+            loop.frame_once()
+        moved_before.append(float(np.abs(place() - start).max()))
+        os.environ["FAKEHID_NONE"] = "1"
+        send(b"\xff")
+        start = place()
+        frame = loop.frame_once()  # the very next one
+        after.append(float(np.abs(place() - start).max()))
+        reasons.append([frame.mode, frame.paused_reason])
+        del os.environ["FAKEHID_NONE"]
+        until(mouse, lambda s, st: st.ok)
+        for _ in range(5):
+            send(move13(x=350))  # never let go of
+            time.sleep(0.02)
+            loop.frame_once()
+        resumed.append([float(np.abs(place() - start).max()), loop.paused])
+        places.append(place().tolist())
+    loop.close()
+    return {"before": moved_before, "after": after, "reasons": reasons, "resumed": resumed}
+
+
 def silence():
     """A pushed cap that stops sending is at rest at once; translation and rotation of a split device separately."""
     clock = Clock()
@@ -289,6 +430,9 @@ if __name__ == "__main__":
                     buttons,
                     taps,
                     unplug,
+                    two_at_once,
+                    slow_steps,
+                    stops_within_one_frame,
                     silence,
                     status,
                     no_permission,

@@ -263,6 +263,7 @@ def test_the_adapter_of_the_documentation(made):
     script = ROOT / "docs/examples/tracker_adapter.py"
     code = [line for line in script.read_text().splitlines() if line and not line.startswith('"""')]
     assert len(code) <= 30 and "import tacktile" not in script.read_text()
+    assert script.read_text() in (ROOT / "docs" / "devices.md").read_text(), "the page shows what is run here"
     device = made(NetworkDevice("0"))
     run = subprocess.Popen([sys.executable, str(script), str(device.port), "0.6"])
     sample, pressed, released = until(device, lambda s: s.pose is not None and s.pose[1] > 0.01)
