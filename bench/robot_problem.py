@@ -1,7 +1,7 @@
 """Robots through their joint range and touched on every pad.
 
 Range: each free joint alone goes from the start pose to its lower limit, to its upper one and back, in strides of at
-most 5 degrees or 2 mm, while the others stay; then all go together towards both ends. A joint counts as far as the
+most 10 degrees or 2 mm, while the others stay; then all go together towards both ends. A joint counts as far as the
 link that it moves got. After each stride every surface is tested for crossings (engine.contact.intersections, with the
 model's own filters: links that a joint joins, and what touches at the start, may overlap).
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-TURN, SLIDE = np.radians(5.0), 2e-3  # [rad], [m] of a stride
+TURN, SLIDE = np.radians(10.0), 2e-3  # [rad], [m] of a stride
 BALL, ABOVE, DEEP = 5e-3, 5e-4, 5e-4  # [m]
 PROBE = "probe"
 FAR = (0.0, 0.0, -2.0)  # [m] where the ball waits
