@@ -54,8 +54,9 @@ def play(
         NullView(say=lambda text: None),
         Wiring(pacing=False, stop_on_failure=True, compute=compute, sinks=sinks),
     )
-    steps = max(1, round(float(device.describe()["duration"]) / session.dt) + 1)
-    status(f"{steps} steps of {session.dt:.4g} s")
+    duration = device.describe().get("duration")  # a seeing operator ends when its goals are reached
+    steps = None if duration is None else max(1, round(float(duration) / session.dt) + 1)
+    status(f"{'some' if steps is None else steps} steps of {session.dt:.4g} s")
     with one_core():
         busy, wall = time.process_time(), time.perf_counter()
         outcome = loop.run(steps)
