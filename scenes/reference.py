@@ -50,7 +50,7 @@ World: metres, z up, right-handed. An entity's own frame is placed by `position`
 then y, then z). Strips and sheets lie in their x-y plane; boxes, cylinders and spheres are centred; a cardboard box
 stands on its origin; a gripper's origin lies between its finger tips, fingers point along its -z and close along x; a
 roll's origin is the middle of its core (or, with `origin: tip`, of its free end), its axis is y and its free end leaves
-the top along +x, adhesive below.
+the top along +x, adhesive below; a robot's origin is the frame of its root link.
 
 ## Tape
 

@@ -145,10 +145,23 @@ class Robot:
     lead: float
     gels: dict[str, str]
 
-    def transforms(self, q: np.ndarray, base: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """Poses (4, 4), world from mesh, of all driven bodies at coordinates q (n,): rows of Control.body_transform."""
+    def transforms(self, q: np.ndarray, base: np.ndarray | None = None, carried=None) -> dict[str, np.ndarray]:
+        """Poses (4, 4), world from mesh, of all driven bodies at coordinates q (n,): rows of Control.body_transform.
+        carried: tools on links, body -> (link, (4, 4) link from mesh), see `attach`."""
         poses = (self.base if base is None else base) @ self.kinematics.forward(q)
-        return {body: poses[self.kinematics.link_index(link)] for body, link in self.bodies.items()}
+        found = {body: poses[self.kinematics.link_index(link)] for body, link in self.bodies.items()}
+        for body, (link, link_from_mesh) in (carried or {}).items():
+            found[body] = poses[self.kinematics.link_index(link)] @ link_from_mesh
+        return found
+
+    def attach(self, carried, body: str, link: str, pose: np.ndarray, q: np.ndarray, base=None) -> dict:
+        """`carried` with one more tool: a driven body that stands at `pose` (4, 4), world from mesh, follows a link
+        from now on, where it is. To detach it, take it out: it then stays at its last target. Raises KeyError for an
+        unknown link, ValueError for a link's own body or a tool that is carried already."""
+        if body in self.bodies or body in (carried or {}):
+            raise ValueError(f"robot '{self.name}' carries '{body}' already; free tools are other driven bodies")
+        poses = (self.base if base is None else base) @ self.kinematics.forward(q)
+        return {**(carried or {}), body: (link, np.linalg.inv(poses[self.kinematics.link_index(link)]) @ pose)}
 
     def coordinates(self, transforms: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """(q (n,), base (4, 4)) from poses of all driven bodies, the inverse of `transforms`; of bodies that were held
@@ -166,7 +179,8 @@ class Robot:
         base = known[root].copy() if root in known else self.base
         return k.coordinates(poses, self.start), base
 
-    def write(self, control, driven: list[str], q: np.ndarray, base=None, world=slice(None)) -> None:
-        """Targets into rows of a Control; driven: `Engine.driven_bodies`; world: one, or all."""
-        for body, pose in self.transforms(q, base).items():
+    def write(self, control, driven: list[str], q: np.ndarray, base=None, world=slice(None), carried=None) -> None:
+        """Targets into rows of a Control; driven: `Engine.driven_bodies`; world: one, or all; carried: tools, as for
+        `transforms`."""
+        for body, pose in self.transforms(q, base, carried).items():
             control.body_transform[world, driven.index(body)] = pose

@@ -141,3 +141,41 @@ def test_what_does_not_fit_is_named(tmp_path, lines, text):
     with pytest.raises(SceneError) as caught:
         build(tmp_path, lines)
     assert text in str(caught.value)
+
+
+HAMMER = """  hammer:
+    type: body
+    shape: {type: box, size: [20 mm, 20 mm, 60 mm]}
+    position: [0.45, 0, 0.09]
+    density: 1000 kg/m3
+    driven: true
+    gravity: false
+ignore: [[r.fore, hammer], [r.left, hammer], [r.right, hammer]]
+"""
+
+
+def test_a_tool_is_attached_carried_and_put_down(tmp_path):
+    scene = build(tmp_path, more=HAMMER)
+    engine, robot = Engine(scene.model, scene.options), scene.robots["r"]
+    k, carried = robot.kinematics, None
+
+    def go(turn: float) -> None:
+        control = engine.control()
+        robot.write(control, engine.driven_bodies, k.vector({"turn": turn}), carried=carried)
+        engine.step(control)
+
+    start = engine.body_transform("hammer")
+    go(0.05)
+    np.testing.assert_allclose(engine.body_transform("hammer"), start, atol=1e-9)  # not yet
+    go(0.0)
+    carried = robot.attach(carried, "hammer", "palm", engine.body_transform("hammer"), k.vector({}))
+    go(0.05)
+    turned = engine.body_transform("r.fore") @ np.linalg.inv(robot.transforms(robot.start)["r.fore"])
+    np.testing.assert_allclose(engine.body_transform("hammer"), turned @ start, atol=1e-7)
+    with pytest.raises(ValueError, match="robot 'r' carries 'hammer' already"):
+        robot.attach(carried, "hammer", "palm", start, k.vector({}))
+    with pytest.raises(KeyError, match="has no link 'hand'"):
+        robot.attach(carried, "other", "hand", start, k.vector({}))
+    put, carried = engine.body_transform("hammer"), None
+    go(-0.05)
+    np.testing.assert_allclose(engine.body_transform("hammer"), put, atol=1e-7)

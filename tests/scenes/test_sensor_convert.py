@@ -15,7 +15,9 @@ from scenes.vtk import write_vtk
 from tests.scenes.mesh_writers import write_stl
 
 URDF = """<robot name="two">
-<link name="finger.1"><visual><geometry><mesh filename="meshes/bone.stl"/></geometry></visual></link><link name="palm"/><joint name="j" type="fixed"><parent link="palm"/><child link="finger.1"/></joint></robot>"""
+<link name="finger.1"><visual><geometry><mesh filename="meshes/bone.stl"/></geometry></visual></link>
+<link name="palm"/>
+<joint name="j" type="fixed"><parent link="palm"/><child link="finger.1"/></joint></robot>"""
 
 
 def entry(**keys) -> dict:
