@@ -126,6 +126,9 @@ class EpisodeFile:
         kind = read_attr(item, "kind")
         if kind == "ragged":
             return self._ragged(item, start, stop, num_frames)
+        texts = kind in ("text", "json")
+        if not isinstance(item, h5py.Dataset) or (texts and (item.ndim != 1 or item.dtype.kind != "S")):
+            raise LayoutError(f"{path} is not the {kind} column that it says it is")
         data = read_rows(item, start, stop)
         if kind == "text":
             return [cell.decode("utf-8", "replace") for cell in data]
