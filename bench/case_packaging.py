@@ -35,7 +35,8 @@ def run(emit: Emit, compute: str) -> None:
         if frame.index % LOOK_EVERY == 0:
             engine = session.engine
             if engine.model.topology_version not in oracle:
-                oracle[engine.model.topology_version] = IntersectionOracle(engine.model, engine.positions(), OVERLAPPING)
+                fresh = IntersectionOracle(engine.model, engine.positions(), OVERLAPPING)
+                oracle[engine.model.topology_version] = fresh
             crossings.append(oracle[engine.model.topology_version].intersects(engine.positions()))
 
     played = play(SCENE, compute, emit.status, watch)
