@@ -21,6 +21,8 @@ _LIMIT = 2.0**31 - 1  # [um], +- 2147 m
 def quantise(points: np.ndarray) -> np.ndarray:
     """Positions [m] (P, 3) to micrometres int32 (3, P); NaN and infinity to LOST, beyond 2147 m clipped."""
     um = np.rint(np.asarray(points, dtype=np.float64).T * (1.0 / UNIT))
+    if np.abs(um).max(initial=0.0) <= _LIMIT:  # False for NaN
+        return um.astype(np.int32)
     bad = ~np.isfinite(um)
     if bad.any():
         um = np.where(bad, 0.0, um)
@@ -59,7 +61,7 @@ def shuffle_bytes(array: np.ndarray) -> bytes:
     """All first bytes, then all second bytes, ...: numbers of similar size compress much better that way."""
     size = array.dtype.itemsize
     flat = np.ascontiguousarray(array).view(np.uint8).reshape(-1, size)
-    return np.ascontiguousarray(flat.T).tobytes()
+    return flat.T.tobytes()
 
 
 def unshuffle_bytes(data: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:

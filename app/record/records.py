@@ -87,9 +87,9 @@ def rounded_forces(force: np.ndarray) -> np.ndarray:
     bits = single.view(np.uint32)
     kept = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
     magnitude = bits & np.uint32(0x7FFFFFFF)
-    kept[magnitude < _SMALLEST_BITS] = 0
-    special = magnitude >= np.uint32(0x7F800000)  # not a number, or infinite
-    if special.any():
+    kept *= magnitude >= _SMALLEST_BITS
+    if magnitude.max(initial=0) >= 0x7F800000:  # not a number, or infinite
+        special = magnitude >= 0x7F800000
         kept[special] = bits[special]
     return kept.view(np.float32)
 

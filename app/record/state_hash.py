@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 
 import numpy as np
@@ -18,7 +19,12 @@ def state_hash(state: dict[str, np.ndarray]) -> int:
         array = np.asarray(state[name])
         if array.dtype.kind not in "biufcSU":
             raise TypeError(f"state array {name!r} has type {array.dtype}; plain numbers or text are needed")
-        digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
+        digest.update(_header(name, array.dtype, array.shape))
         if array.size:
             digest.update(array if array.flags.c_contiguous else np.ascontiguousarray(array))
     return int.from_bytes(digest.digest(), "little") or 1
+
+
+@functools.lru_cache(maxsize=1024)  # the same arrays every frame
+def _header(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+    return f"{name}\0{dtype.str}\0{shape}\0".encode()
