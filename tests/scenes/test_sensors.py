@@ -8,6 +8,8 @@ import pytest
 from engine.mesh.rest import tet_volumes, triangle_areas
 from engine.mesh.shapes import box_surface
 from engine.mesh.topology import boundary_of_tets
+from engine.tactile.calibration import Calibration
+from engine.tactile.colour_network import RANK, ColourNetwork, code_size
 from scenes import SceneError, build_scene, load_config
 from scenes.build_sensor import link_from_gel, sensor_of
 from scenes.gel_faces import Surface, find_faces
@@ -215,3 +217,20 @@ entities:
     scene = build_scene(load_config(path))
     assert scene.pads[0].name == "pad" and scene.pads[0].body == "holder" and scene.pads[0].marker_shape == (7, 9)
     assert scene.pads[0].world_from_sensor[:3, 3] == pytest.approx([0.0, 0.0, 0.009])
+
+
+def test_weights_of_another_sensor_are_refused(tmp_path):
+    layers = ((np.zeros((3, 3 * RANK)), np.zeros(3 * RANK)),)
+    network = ColourNetwork(layers, np.zeros((code_size(1), 3 * RANK)), 1, -np.ones(2), np.ones(2))
+    reference = np.zeros((12, 16, 3), np.uint8)
+    Calibration("gelsight", 0.01888 / 16, reference, network).save(tmp_path / "weights.npz")
+    text = "sensors:\n  a: {preset: PRESET, link: l, calibration: weights.npz}\n"
+    sensor = load(tmp_path, text.replace("PRESET", "gelsight"))["a"]
+    assert build(sensor)[1].calibration.sensor == "gelsight"
+    other = refusal(tmp_path, text.replace("PRESET", "gelsight_mini"))
+    assert "hand.yaml:2:52: a: " in other
+    assert "was made for sensor 'gelsight', this sensor is a 'gelsight_mini'" in other
+    wide = text.replace("PRESET", "gelsight").replace("link: l", "link: l, camera: {pixel_pitch: 0.1 mm}")
+    assert "this camera sees 160 x 120 pixels of 100 um" in refusal(tmp_path, wide)
+    (tmp_path / "weights.npz").write_bytes(b"no weights")
+    assert "is not a calibration of this program" in refusal(tmp_path, text.replace("PRESET", "gelsight"))

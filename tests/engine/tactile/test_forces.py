@@ -8,6 +8,7 @@ import pytest
 from engine import ContactMaterial, Options
 from engine.mesh import shapes
 from engine.tactile.array import TactileArray
+from scenes.motion import rigid_transform
 from scenes.sensors import BoxGel, OrthographicCamera
 from tests.engine.tactile.pad_scenes import Pad
 
@@ -16,7 +17,7 @@ GEL = BoxGel(size=(0.012, 0.010, 0.003), cells=(6, 5, 2))
 CONTACT = {"dhat": 1e-4, "kappa": 1e6, "friction_mu": 0.8}
 
 
-def weighted(offset=(0.0, 0.0), mass=0.05, size=(0.006, 0.005, 0.004), gap=5e-5, tilt=None, **keys):
+def weighted(offset=(0.0, 0.0), mass=0.05, size=(0.006, 0.005, 0.004), gap=5e-5, tilt=None, turn=0.0, **keys):
     """A pad, coat up, pinned in the world; a block of known mass lies on it."""
 
     def add(builder):
@@ -30,7 +31,8 @@ def weighted(offset=(0.0, 0.0), mass=0.05, size=(0.006, 0.005, 0.004), gap=5e-5,
 
     keys.setdefault("camera", OrthographicCamera(pixel_pitch=1e-4, resolution=(120, 100)))
     options = Options(dt=0.02, newton_tolerance=1e-4, contact_tolerance=1e-4)
-    return Pad(pose=np.eye(4), body=None, gel=GEL, gravity=tilt or GRAVITY, add=add, options=options, **keys)
+    pose = rigid_transform((0.0, 0.0, 0.0), (0.0, 0.0, turn))
+    return Pad(pose=pose, body=None, gel=GEL, gravity=tilt or GRAVITY, add=add, options=options, **keys)
 
 
 @pytest.fixture(scope="module")
@@ -79,18 +81,19 @@ def test_the_pressure_map_adds_up_and_lies_under_the_weight(settled):
 
 
 def test_shear_points_where_the_gel_is_dragged():
-    """Gravity along a slope: friction on the gel carries the tangential part of the weight."""
-    slope = 0.3
+    """Gravity along a slope: friction on the gel carries the tangential part of the weight. The pad is turned, so its
+    x is not the world's."""
+    slope, turn = 0.3, 0.6
     tilted = (9.81 * np.sin(slope), 0.0, -9.81 * np.cos(slope))
-    pad = weighted(tilt=tilted)
+    pad = weighted(tilt=tilted, turn=turn)
     tactile = TactileArray(pad.engine, [pad.spec], ["forces"])
     for _ in range(60):
         pad.engine.step()
     tactile.update()
     wrench, shear = tactile.numpy("wrench", "pad"), tactile.numpy("shear", "pad")
-    assert wrench[:3] == pytest.approx(0.05 * np.array(tilted), rel=0.02, abs=2e-3)
-    assert shear[..., 0].sum() * 1e-8 == pytest.approx(0.05 * tilted[0], rel=0.05)
-    assert abs(shear[..., 1].sum()) < 0.05 * shear[..., 0].sum()
+    own = np.array([tilted[0] * np.cos(turn), -tilted[0] * np.sin(turn), tilted[2]])  # along the sensor's axes
+    assert wrench[:3] == pytest.approx(0.05 * own, rel=0.02, abs=2e-3)
+    assert shear.sum(axis=(0, 1)) * 1e-8 == pytest.approx(0.05 * own[:2], rel=0.05)
 
 
 def test_forces_are_cleared_when_nothing_touches(settled):
