@@ -8,7 +8,8 @@ roll for stiff. PCG then finds that motion last, after a hundred iterations and 
 
 Z_0: the twelve affine motions of all nodes that are stuck to something that moves, zero elsewhere. One smoothing step
 fits the rest to them (smoothed aggregation; Vanek, Mandel and Brezina 1996). A sum of positive semi-definite parts, so
-Z may be an older one: it is made once a step.
+Z may be an older one: it is made once a step. What is stuck is read from the histories at the start of each step, by
+world: the same state gives the same solve, alone, in a batch, and after it was loaded.
 """
 
 from __future__ import annotations
@@ -21,8 +22,52 @@ import warp as wp
 wp.set_module_options({"enable_backward": False})
 
 MODES = wp.constant(12)
-FEWEST = 50  # bonds between moving parts from which on the modes pay
+FEWEST = wp.constant(50)  # bonds between moving parts of a world from which on the modes pay
 SMALLEST = wp.constant(wp.float64(1e-10))  # pivot over its diagonal below which a mode depends on others
+
+
+@wp.kernel
+def member_kernel(
+    count: wp.array(dtype=int),
+    points: wp.array(dtype=wp.vec4i),
+    stride: int,
+    point_node: wp.array(dtype=int),
+    point_count: wp.array(dtype=int),
+    node_world: wp.array(dtype=int),
+    member_out: wp.array(dtype=int),
+    bonds_out: wp.array(dtype=int),
+):
+    """Marks the nodes that move what is stuck to something that moves; counts such bonds by world."""
+    c = wp.tid()
+    while c < count[0]:
+        p = points[c]
+        partner = point_count[p[1]] + point_count[p[2]] + point_count[p[3]]
+        if point_count[p[0]] > 0 and partner > 0:
+            wp.atomic_add(bonds_out, node_world[point_node[p[0]]], 1)
+            for a in range(4):
+                for k in range(point_count[p[a]]):
+                    member_out[point_node[p[a]] + k] = 1
+        c += stride
+
+
+@wp.kernel
+def middle_kernel(
+    member: wp.array(dtype=int),
+    node_world: wp.array(dtype=int),
+    node_body: wp.array(dtype=int),
+    bonds: wp.array(dtype=int),
+    x: wp.array(dtype=wp.vec3d),
+    sum_out: wp.array(dtype=wp.vec3d),
+    number_out: wp.array(dtype=wp.float64),
+):
+    """Sum and number of the places that stick; worlds with too few bonds drop out."""
+    i = wp.tid()
+    w = node_world[i]
+    if bonds[w] < FEWEST:
+        member[i] = 0
+    if member[i] == 1 and node_body[i] < 0:
+        wp.atomic_add(sum_out, w, x[i])
+        wp.atomic_add(number_out, w, wp.float64(1.0))
 
 
 @wp.kernel
@@ -32,7 +77,9 @@ def seed_kernel(
     node_body: wp.array(dtype=int),
     body_node: wp.array(dtype=int),
     x: wp.array(dtype=wp.vec3d),
-    centre: wp.vec3d,
+    node_world: wp.array(dtype=int),
+    sum_of_places: wp.array(dtype=wp.vec3d),
+    number: wp.array(dtype=wp.float64),
     size: wp.float64,
     modes_out: wp.array2d(dtype=wp.vec3d),
 ):
@@ -42,7 +89,8 @@ def seed_kernel(
         modes_out[m, i] = wp.vec3d()
     if member[i] == 1 and node_free[i] == 1:
         one = wp.float64(1.0)
-        place = (x[i] - centre) / size
+        w = node_world[i]
+        place = (x[i] - sum_of_places[w] / wp.max(number[w], wp.float64(1.0))) / size
         b = node_body[i]
         if b >= 0 and i > body_node[b]:  # a column of the body's matrix
             one = wp.float64(0.0)
@@ -145,20 +193,20 @@ def add_kernel(
 
 
 class CommonMotion:
-    """Coarse space of a model; `available` is False when too little sticks."""
+    """Coarse space of a model. `possible`: something may stick; `active`: enough does in this step, see `read`."""
 
-    def __init__(self, model, bonds: np.ndarray, x: np.ndarray):
-        """bonds: points of all stencils that stick, the stuck point first, int (B, 4); x: nodes [m], (N, 3)."""
-        self.model, self.device = model, model.device
-        member, count = stuck_nodes(model, bonds)
-        self.available = count >= FEWEST * model.num_worlds
-        if not self.available:
+    def __init__(self, model, terms: tuple, stride: int):
+        """terms: interfaces (engine.contact.term.StencilTerm) whose stencils are bonds; stride: threads over them."""
+        self.model, self.device, self.terms, self.stride = model, model.device, terms, stride
+        self.possible, self.active = bool(terms), False
+        if not self.possible:
             return
         n, w = model.num_nodes, model.num_worlds
-        places = x[member & (model.node_body.numpy() < 0)]
-        self.centre = wp.vec3d(*places.mean(axis=0))
-        self.size = wp.float64(max(float(np.ptp(places, axis=0).max()), 1e-9))
-        self.member = wp.array(member.astype(np.int32), dtype=int, device=self.device)
+        places = model.node_start.numpy()[model.node_body.numpy() < 0]
+        self.size = wp.float64(max(float(np.ptp(places, axis=0).max(initial=0.0)), 1e-9))
+        self.member, self.bonds = (wp.zeros(k, dtype=int, device=self.device) for k in (n, w))
+        self.middle = wp.zeros(w, dtype=wp.vec3d, device=self.device)
+        self.number = wp.zeros(w, dtype=wp.float64, device=self.device)
         self.modes = wp.zeros((MODES, n), dtype=wp.vec3d, device=self.device)
         self.products = wp.zeros((MODES, n), dtype=wp.vec3d, device=self.device)
         self.rows = [(self.modes[m], self.products[m]) for m in range(MODES)]
@@ -166,13 +214,34 @@ class CommonMotion:
         self.y = wp.zeros((w, MODES), dtype=wp.float64, device=self.device)
         self.smooth = wp.zeros(n, dtype=wp.vec3d, device=self.device)
 
+    def launch_members(self, x) -> None:
+        """Who is stuck, once the terms have begun the step at node positions x."""
+        m, e = self.model, self.model.embedding
+        for array in (self.member, self.bonds, self.middle, self.number):
+            array.zero_()
+        for term in self.terms:
+            wp.launch(
+                member_kernel, self.stride,
+                [term.blocks.count, term.blocks.points, self.stride, e.point_node, e.point_count, m.node_world],
+                [self.member, self.bonds], device=self.device,
+            )  # fmt: skip
+        wp.launch(
+            middle_kernel, m.num_nodes, [self.member, m.node_world, m.node_body, self.bonds, x],
+            [self.middle, self.number], device=self.device,
+        )  # fmt: skip
+
+    def read(self) -> bool:
+        """Once a step, after `launch_members`: whether the modes pay in any world."""
+        self.active = self.possible and int(self.bonds.numpy().max()) >= FEWEST
+        return self.active
+
     def launch_make(self, x, node_free, multiply: Callable, precondition: Callable) -> None:
         """Z and the factor of Z^T A Z. multiply(p, ap), precondition(r, z): launchers of A and P^-1."""
         m = self.model
         wp.launch(
             seed_kernel, m.num_nodes,
-            [self.member, node_free, m.node_body, m.body_node, x, self.centre, self.size], [self.modes],
-            device=self.device,
+            [self.member, node_free, m.node_body, m.body_node, x, m.node_world, self.middle, self.number, self.size],
+            [self.modes], device=self.device,
         )  # fmt: skip
         for mode, product in self.rows:
             multiply(mode, product)
@@ -192,22 +261,3 @@ class CommonMotion:
         wp.launch(project_kernel, m.num_nodes, [m.node_world, node_free, self.modes, r], [self.y], device=self.device)
         wp.launch(solve_kernel, m.num_worlds, [self.gram, self.y], device=self.device)
         wp.launch(add_kernel, m.num_nodes, [m.node_world, node_free, self.modes, self.y], [z], device=self.device)
-
-
-def bonds_of(terms) -> np.ndarray:
-    """Points of all stencils of interfaces (engine.contact.term.StencilTerm) that have begun a step, int (B, 4)."""
-    stuck = [term.blocks.points.numpy()[: int(term.blocks.count.numpy()[0])] for term in terms]
-    return np.concatenate([np.zeros((0, 4), np.int64), *(points.astype(np.int64).reshape(-1, 4) for points in stuck)])
-
-
-def stuck_nodes(model, bonds: np.ndarray) -> tuple[np.ndarray, int]:
-    """(nodes that move what is stuck to something that moves, bool (N,); number of such bonds)."""
-    e = model.embedding
-    node, count = e.point_node.numpy(), e.point_count.numpy()
-    bonds = bonds[(count[bonds[:, 0]] > 0) & (count[bonds[:, 1:]] > 0).any(axis=1)]
-    points = np.unique(bonds)
-    member = np.zeros(model.num_nodes, bool)
-    for k in range(4):
-        rides = points[count[points] > k]
-        member[node[rides] + k] = True
-    return member, len(bonds)

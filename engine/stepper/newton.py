@@ -46,6 +46,7 @@ class Newton:
         stages.add("factor", s.factor)
         stages.add("common motion", s.find_common_motion)
         stages.add("solve", s.solve)
+        stages.add("solve common", s.solve_common)
         stages.add("solve plain", s.solve_plain)
         stages.add("update", s.measure_update)
         stages.add("bound", s.bound_step)
@@ -62,6 +63,8 @@ class Newton:
     def _soften(self) -> None:
         s = self.system
         s.begin_energies()  # at the last converged state: the guess may carry strains that no force backs
+        if s.common.possible:
+            s.common.launch_members(s.state.x)
         s.lag_friction()
         s.soften_guess()
 
@@ -107,6 +110,7 @@ class Newton:
                 s.candidates.invalidate()  # made for faster motion: every pass over it would cost too much
             self._update_candidates(report)
         self.stages.run_joined("detect", "soften")
+        s.common.read()
         if self._update_candidates(report):  # the guess has changed: it must still be one that the list covers
             self.stages.run("detect")
         self.stages.run_joined("start", "hold")
@@ -129,14 +133,14 @@ class Newton:
     def _iterate(self, report: StepReport) -> None:
         s, stages = self.system, self.stages
         energy = ("energy",)  # of the first positions; afterwards that of the accepted trial
-        common = ("common motion",) if s.common.available else ()
+        common, solve = (("common motion",), "solve common") if s.common.active else ((), "solve")
         while True:
             if self.options.linear_solver == "direct":
                 stages.run_joined("detect", "linearise")
                 self._solve_direct()
                 stages.run("update")
             else:
-                stages.run_joined("detect", "linearise", "factor", *common, "solve", "update")
+                stages.run_joined("detect", "linearise", "factor", *common, solve, "update")
                 self._mend_direction(report)
             if self._update_candidates(report):
                 stages.run("detect")

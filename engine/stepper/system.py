@@ -16,7 +16,7 @@ from engine.contact.stencils import MatrixTarget, Riders, StencilBlocks, stride_
 from engine.energies.base import StepInputs
 from engine.linear.assembly import Assembly
 from engine.linear.band import BandFactor
-from engine.linear.common_motion import CommonMotion, bonds_of
+from engine.linear.common_motion import CommonMotion
 from engine.linear.jacobi import BlockJacobi
 from engine.linear.operator import multiply_kernel, multiply_stencils_kernel
 from engine.linear.pattern import build_pattern
@@ -77,7 +77,7 @@ class System:
         self.use_band = wants_band and self.band.available
         self.solver_name = "direct" if options.linear_solver == "direct" else ("band" if self.use_band else "pcg")
         helped = self.interfaces if options.newton == "guided" else ()
-        self.common = CommonMotion(model, bonds_of(helped), self.state.x.numpy())
+        self.common = CommonMotion(model, helped, self.stride)
         self.cg = ConjugateGradients(model, options.linear_max_iterations)
         self.cg.tolerance.fill_(options.linear_tolerance)
 
@@ -330,8 +330,7 @@ class System:
 
     def precondition(self, r, z) -> None:
         self._precondition_local(r, z)
-        if self.common.available:
-            self.common.launch_add(r, z, self.node_free)
+        self.common.launch_add(r, z, self.node_free)
 
     def _precondition_local(self, r, z) -> None:
         self.jacobi.launch_apply(r, z, self.node_free)
@@ -343,6 +342,10 @@ class System:
         self.common.launch_make(self.state.x, self.node_free, self.multiply, self._precondition_local)
 
     def solve(self) -> None:
+        self.cg.launch(self.assembly.gradient, self.node_free, self.multiply, self._precondition_local)
+
+    def solve_common(self) -> None:
+        """With the common motions of what sticks together."""
         self.cg.launch(self.assembly.gradient, self.node_free, self.multiply, self.precondition)
 
     def solve_plain(self) -> None:
