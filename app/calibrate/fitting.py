@@ -14,7 +14,7 @@ from app.calibrate.symmetry import middle_of_change
 from app.calibrate.training import KINK, Samples, Trainer
 from engine.tactile.colour_network import ColourNetwork
 
-REACH = 2.2  # contact radii around a press that are learnt: the coat beyond is all but flat
+RINGS = ((0.0, 1.1, 0.5), (1.1, 2.2, 0.3), (2.2, 4.5, 0.2))  # contact radii from, to, share of the samples
 A_PRESS = 3000  # samples
 A_PRESS_ROUGH = 800  # while poses are mended
 SPREAD = 0.2  # of the picture's width, over which presses must lie for the place to be learnt
@@ -68,13 +68,13 @@ class Fitter:
         return Trainer(low, high, degree, seed=seed)
 
     def samples(self, press: Press, pose: np.ndarray, rng: np.random.Generator) -> Samples:
-        """Half of them under the contact, half around it."""
+        """Half of them under the contact, the others around it, as far as the coat is tilted."""
         rows, columns = np.mgrid[: self.height, : self.width]
         distance = np.hypot(columns - pose[0], rows - pose[1]).ravel()
         chosen = []
-        for near, far in ((0.0, 1.1 * pose[2]), (1.1 * pose[2], REACH * pose[2])):
-            inside = np.flatnonzero((distance >= near) & (distance < far))
-            chosen.append(rng.choice(inside, min(self.a_press // 2, len(inside)), replace=False))
+        for near, far, share in RINGS:
+            inside = np.flatnonzero((distance >= near * pose[2]) & (distance < far * pose[2]))
+            chosen.append(rng.choice(inside, min(round(share * self.a_press), len(inside)), replace=False))
         chosen = np.concatenate(chosen)
         pixels = np.column_stack([chosen % self.width, chosen // self.width]).astype(float)
         change = (press.image.reshape(-1, 3)[chosen].astype(float) - self.background.reshape(-1, 3)[chosen]) / 255.0
