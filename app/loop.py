@@ -216,6 +216,7 @@ class FrameLoop(Wishes, DeviceWishes):
         if stepped and self.operator.tools:
             extra["tools"] = self.operator.read_tools(self.session.engine)
             extra["active_tool"] = self.operator.tool_in_hand
+            extra["robots"] = self.operator.read_robots(self.session.engine)
         if stepped and self.session.tactile is not None:
             self._tactile = extra["tactile"] = self.session.tactile.read()
         if stepped and self._tape is not None:

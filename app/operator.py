@@ -277,6 +277,15 @@ class Operator:
             out[tool.name] = {"pose": pose, "closure": float(self.teleop.tools[number].closure)}
         return out
 
+    def read_robots(self, engine) -> dict[str, dict[str, np.ndarray]]:
+        """Joint coordinates of robots, for `Frame.extra["robots"]`: asked, those of the targets of this step; reached,
+        those of the links as they are, (n,) each [rad or m]."""
+        out = {}
+        for driver in self._robots:
+            reached, _ = driver.robot.coordinates({body: engine.body_transform(body) for body in driver.robot.bodies})
+            out[driver.robot.name] = {"asked": driver.q.copy(), "reached": reached}
+        return out
+
     def row_of_active(self) -> int | None:
         """Row of the driven tool in the Signals' drive arrays."""
         return self._rows[self._active] if self.tools else None

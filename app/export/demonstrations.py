@@ -106,12 +106,23 @@ class Demonstration:
             joints = layout.get("joints") or [f"joint{j}" for j in range(targets.shape[1])]
             parts.append(targets)
             names += [str(joint) for joint in joints[: targets.shape[1]]]
+        for robot, joints in self._robots.items():
+            parts.append(np.asarray(self.episode[f"extra/robots/{robot}/asked"], float)[frames])
+            names += [f"{robot}.{joint}" for joint in joints]
         values = np.concatenate(parts, axis=1) if parts else np.zeros((len(frames), 0))
         if not values.shape[1]:
             raise ExportError(f"{self.name}: the scene has nothing that is driven, so there are no actions")
         if not np.isfinite(values).all():
             raise ExportError(f"{self.name}: targets that are not finite")
         return values, names
+
+    @property
+    def _robots(self) -> dict[str, list[str]]:
+        """Names of the joint coordinates by robot, of those that were recorded."""
+        robots = self.episode.layout.get("robots", {})
+        return {
+            name: joints for name, joints in robots.items() if joints and f"extra/robots/{name}/asked" in self.episode
+        }
 
     # -- observations -------------------------------------------------------------------------------------------
 
@@ -130,7 +141,11 @@ class Demonstration:
         found: dict[str, tuple[np.ndarray, list[str]]] = {}
         left_out = []
         for path in self.episode.columns():
-            if not path.startswith(_OBSERVED) or path.split("/")[-1] in (*_IMAGES, *_CONSTANTS):
+            if not path.startswith(_OBSERVED) or path.startswith("extra/guide/"):  # a judge, not a sense
+                continue
+            if path.split("/")[-1] in (*_IMAGES, *_CONSTANTS) or (
+                path.startswith("extra/robots/") and path.endswith("asked")
+            ):
                 continue
             value = self.episode.rows(path, 0, 1)
             if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf" or not 0 < value.size <= _SMALL:
@@ -150,6 +165,14 @@ class Demonstration:
                 f"{tool}_pos": (rows[:, :3], list("xyz")),
                 f"{tool}_quat": (_continuous(rows[:, 3:]), ["qx", "qy", "qz", "qw"]),
             }
+        if parts[:2] == ["extra", "robots"]:
+            joints = self.episode.layout.get("robots", {}).get(parts[2], [])
+            return {
+                f"{parts[2]}_joints": (
+                    rows,
+                    [f"{parts[2]}.{j}" for j in joints] or list(map(str, range(rows.shape[1]))),
+                )
+            }
         skip = 2 if parts[:2] in (["extra", "tools"], ["extra", "tape"]) else 1
         name = "_".join(parts[skip:])
         width = rows.shape[1]
@@ -167,7 +190,8 @@ class Demonstration:
     def state_parts(self) -> list[str]:
         """Names of the observations that make up `robot_state`, in order."""
         poses = [f"{tool}_{part}" for tool in self._tools for part in ("pos", "quat")]
-        return [name for name in (*poses, "joint_position") if name in self.observations]
+        joints = ["joint_position", *(f"{robot}_joints" for robot in self._robots)]
+        return [name for name in (*poses, *joints) if name in self.observations]
 
     @property
     def _tools(self) -> list[str]:
@@ -181,7 +205,7 @@ class Demonstration:
         for name in self.state_parts:
             rows, of = self.observations[name]
             parts.append(rows)
-            names += of if name == "joint_position" else [f"{name.rsplit('_', 1)[0]}.{axis}" for axis in of]
+            names += of if "joint" in name else [f"{name.rsplit('_', 1)[0]}.{axis}" for axis in of]
         if not parts:
             raise ExportError(
                 f"{self.name} holds no measured poses of tools (recorded by an older version, or a scene without tools)"

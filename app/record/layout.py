@@ -10,7 +10,8 @@ def scene_layout(scene: Any, model: Any) -> dict[str, Any]:
 
     driven: bodies in the order of `control/body_transform`; joints: in that of `control/joint_target`; tools: name,
     palm (a driven body), fingers (joints), open_position and closed_position [m]; meshes: name -> [first point, last
-    point + 1, kind] before any cut; pads: name -> mesh.
+    point + 1, kind] before any cut; pads: name -> mesh; robots: name
+    -> names of the joint coordinates.
     """
     tools = [
         {
@@ -24,11 +25,16 @@ def scene_layout(scene: Any, model: Any) -> dict[str, Any]:
         "joints": [name for name, joint in model.joints.items() if joint.drive is not None],
         "tools": tools,
         "meshes": {
-            name: [int(mesh.points.start), int(mesh.points.stop), str(mesh.kind)]
-            for name, mesh in model.meshes.items()
+            name: [int(mesh.points.start), int(mesh.points.stop), str(mesh.kind)] for name, mesh in model.meshes.items()
         },
+        "robots": {robot.name: list(robot.kinematics.names) for robot in _robots(scene)},
         "pads": {getattr(pad, "name", None) or pad.mesh: pad.mesh for pad in getattr(scene, "pads", ()) or ()},
     }
+
+
+def _robots(scene: Any) -> list:
+    robots = getattr(scene, "robots", ()) or ()
+    return list(robots.values()) if isinstance(robots, dict) else list(robots)
 
 
 def _plain(value: Any) -> Any:
