@@ -69,7 +69,7 @@ class _Reader:
         for item in asked.value if isinstance(asked.value, list) else [asked]:
             if not isinstance(item.value, str):
                 raise SceneError(f"include is {item.kind}; it must be a file name or a list of file names", item.place)
-            base = merge(base, self.read(path.parent / item.value, trail, item.place))
+            base = merge(base, self.read(_included(path, item), trail, item.place))
         return merge(base, tree)
 
     def _parse(self, text: str, path: Path) -> Tree:
@@ -115,6 +115,14 @@ class _Reader:
             values[key.value] = self._convert(item, source, depth + 1)
             key_place[key.value] = at
         return Tree(values, place, key_place)
+
+
+def _included(path: Path, item: Tree) -> Path:
+    """Scene files alone, by relative paths: a scene from elsewhere must not make messages quote any file it names."""
+    name = Path(item.value)
+    if name.is_absolute() or name.drive or name.suffix.lower() not in (".yaml", ".yml"):
+        raise SceneError(f"include '{item.value}' must be a relative path that ends in .yaml or .yml", item.place)
+    return path.parent / name
 
 
 def read_tree(path: str | Path) -> Tree:

@@ -95,3 +95,11 @@ def test_repeated_key_and_wrong_root(tmp_path):
     assert "a.yaml:2:1: 'b' is written twice, first at line 1" in refusal(write(tmp_path, "a.yaml", "b: 1\nb: 2\n"))
     assert "a scene file is a mapping of sections; this one is a list" in refusal(write(tmp_path, "c.yaml", "- 1\n"))
     assert read_tree(write(tmp_path, "empty.yaml", "# nothing\n")).value == {}
+
+
+def test_includes_name_scene_files_by_relative_paths_alone(tmp_path):
+    secret = write(tmp_path, "secret.txt", "token: abc\n")
+    write(tmp_path, "b.yaml", "name: b\n")
+    for name in (str(secret), "secret.txt", "../../../etc/passwd", str(tmp_path / "b.yaml"), "/dev/zero", "."):
+        message = refusal(write(tmp_path, "a.yaml", f"include: {name}\n"))
+        assert "must be a relative path that ends in .yaml or .yml" in message and "abc" not in message
