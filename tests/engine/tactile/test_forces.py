@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine import ContactMaterial, Options
+from engine.materials import FrontAdhesive, ShellMaterial
 from engine.mesh import shapes
 from engine.tactile.array import TactileArray
 from scenes.motion import rigid_transform
@@ -126,3 +127,23 @@ def test_worlds_feel_their_own_weight(device):
         total = (signals.contact_force + signals.friction_force)[world, points].sum(axis=0)
         assert tactile.numpy("wrench", "pad", world)[:3] == pytest.approx(total, abs=1e-10)
     assert tactile.numpy("wrench", "pad", 0)[2] < -0.1 and not tactile.numpy("wrench", "pad", 1).any()
+
+
+def test_tape_that_hangs_on_the_coat_pulls_it_outwards():
+    weight = 0.006 * 0.005 * 2e-4 * 5e3 * 9.81
+
+    def add(builder):
+        vertices, triangles = shapes.grid_mesh(0.006, 0.005, 6, 4)
+        backing = ShellMaterial(young=1e8, poisson=0.3, thickness=2e-4, density=5e3)
+        builder.add_shell("strip", vertices - [0.0, 0.0, 0.00162], triangles, backing, ContactMaterial(dhat=1e-4))
+        builder.add_adhesion("strip", "positive", ["pad"], FrontAdhesive(work=50.0))
+
+    upside_down = rigid_transform((0.0, 0.0, 0.0), (np.pi, 0.0, 0.0))
+    options = Options(dt=0.01, newton_tolerance=1e-4)
+    pad = Pad(pose=upside_down, body=None, gel=GEL, gravity=GRAVITY, add=add, options=options)
+    tactile = TactileArray(pad.engine, [pad.spec], ["forces"])
+    for _ in range(40):
+        pad.engine.step()
+    tactile.update()
+    assert tactile.numpy("wrench", "pad")[2] == pytest.approx(weight, rel=0.05), "adhesion counts; out of the gel is +z"
+    assert tactile.numpy("pressure", "pad").min() < 0.0 and not tactile.numpy("contact", "pad").any()
