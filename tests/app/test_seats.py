@@ -95,7 +95,7 @@ def test_two_hands_drive_two_tools_at_once():
     step(operator, scene, 2.0)
     moved = places(scene) - before
     np.testing.assert_allclose(moved[1], [way / 10, 0, 0], atol=1e-12)
-    assert other_tool(scene.tools, 0) == 1 and other_tool(scene.tools, 1) == 0 and other_tool(scene.tools[:1], 0) is None
+    assert [other_tool(scene.tools, active) for active in (0, 1)] == [1, 0] and other_tool(scene.tools[:1], 0) is None
 
 
 def test_each_hand_has_its_own_clutch_gain_and_grip():
@@ -164,7 +164,8 @@ def test_any_device_that_is_lost_stops_both_and_is_named():
 def test_profiles_are_kept_by_device():
     a, b = Strings(name="a"), Strings(name="b")
     operator = Operator(a, profile={"gain_index": 1, "frame": "tool", "axis_lock": "fly"})  # a table of before
-    assert operator.mapping.gain_index == 1 and operator.mapping.frame == "tool" and operator.mapping.axis_lock == "none"
+    m = operator.mapping
+    assert (m.gain_index, m.frame, m.axis_lock) == (1, "tool", "none")
     operator.seats["right"].change(axes=("-x", "y", "z", "rx", "ry", "rz"), deadband=0.2)
     operator.use(b)
     assert operator.settings.deadband == 0.0 and operator.settings.axes[0] == "x"

@@ -206,16 +206,20 @@ def plug():
 
 
 def rumble():
-    pad, hand = started("Test Pad")
+    clock = [100.0]
+    pad = Gamepad(clock=lambda: clock[0])
+    pad.open()
+    hand = Virtual("Test Pad")
+    until(pad, lambda s, st: st.ok)
     pad.feedback(Feedback(force=0.0))
     quiet = len(hand.rumbles)
     pad.feedback(Feedback(force=10.0))
     pad.feedback(Feedback(force=10.1))  # too soon, and the same
     first = list(hand.rumbles)
-    time.sleep(0.25)
+    clock[0] += 0.25
     pad.feedback(Feedback(force=100.0, events=("touch",)))
     second = hand.rumbles[len(first) :]
-    time.sleep(0.12)
+    clock[0] += 0.12
     pad.feedback(Feedback())
     third = hand.rumbles[len(first) + len(second) :]
     pad.close()

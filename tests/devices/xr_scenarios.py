@@ -140,7 +140,7 @@ def lost_tracking():
     drive(0.3, lambda t: (0.0, 1.0, -0.5), lambda s: s.valid and "clutch" in s.buttons)
     still = moved.copy()
     start = time.monotonic()
-    drive(0.5, lambda t: (min(0.1 * (t - start), 0.05), 1.0, -0.5))
+    drive(1.5, lambda t: (min(0.1 * (t - start), 0.05), 1.0, -0.5))  # three times as long as the motion
     followed = moved.copy()
     _, command = drive(0.3, lambda t: (0.05, 1.0, -0.5), lambda s: not s.valid, active=False)
     asleep = device.status()
