@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import warp as wp
 
+from engine.mesh.topology import vertex_triangles
 from engine.tactile.array import TactileArray
+from engine.tactile.coat import normals_kernel
 from scenes.motion import rigid_transform
 from scenes.sensors import BoxGel, Markers, OrthographicCamera, PinholeCamera, ShellGel
 from tests.engine.tactile.pad_scenes import Pad, pixel_rays
@@ -179,3 +182,15 @@ def test_views_show_the_signals_without_a_copy():
         for world in range(2):
             assert np.array_equal(view.numpy()[world], tactile.numpy(name, "pad", world)), name
     assert views["depth"].shape == (2, 60, 80) and views["marker"].shape == (2, 6) and views["wrench"].shape == (2, 6)
+
+
+def test_a_vertex_normal_does_not_depend_on_how_faces_are_cut(device):
+    """The corner of a cube: one of its three faces is cut through the corner, the others are not."""
+    corner = np.array([[0, 0, 0], [-1, 0, 0], [0, -1, 0], [0, 0, -1], [-1, -1, 0.0]])
+    triangles = np.array([[0, 1, 4], [0, 4, 2], [0, 2, 3], [0, 3, 1]])
+    around = vertex_triangles(triangles, 5)
+    normal = wp.zeros((1, 5), dtype=wp.vec3f, device=device)
+    arrays = [wp.array(corner[None], dtype=wp.vec3d, device=device), wp.array(triangles, dtype=wp.vec3i, device=device)]
+    arrays += [wp.array(a.astype(np.int32), dtype=int, device=device) for a in (around.indptr, around.indices)]
+    wp.launch(normals_kernel, (1, 5), arrays, [normal], device=device)
+    assert normal.numpy()[0, 0] == pytest.approx(np.ones(3) / np.sqrt(3.0), abs=1e-6)
