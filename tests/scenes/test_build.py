@@ -163,7 +163,7 @@ def test_errors_of_the_engine_name_the_entity(tmp_path):
     twice = refusal(tmp_path, BODY + "    pinned: [{side: +x}]\n    attach: [{side: +x, body: holder}]\n")
     assert twice.startswith("scene.yaml:5:5: ") and "is pinned" in twice
     joint = BODY + "joints:\n  j: {kind: fixed, child: holder, anchor: [0, 0, 0], lower: 0}\n"
-    assert "scene.yaml:10:6: joint 'j': a fixed joint has no coordinate for limits, a drive, a spring or friction" in refusal(
+    assert "scene.yaml:10:6: joint 'j': a fixed joint has no coordinate for limits, a drive" in refusal(
         tmp_path, joint
     )
 

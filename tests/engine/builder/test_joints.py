@@ -150,7 +150,7 @@ def test_perpendicular_frame_is_right_handed(axis):
     [
         (dict(kind="ball"), "kind is 'ball'; legal values: fixed, revolute, prismatic, spherical"),
         (dict(kind="revolute"), "a revolute joint needs axis"),
-        (dict(kind="fixed", drive=JointDrive(1.0)), "a fixed joint has no coordinate for limits, a drive, a spring or friction"),
+        (dict(kind="fixed", drive=JointDrive(1.0)), "a fixed joint has no coordinate for limits, a drive, a spring"),
         (dict(kind="spherical", lower=0.0), "a spherical joint has no coordinate"),
         (dict(kind="prismatic", axis=(0, 0, 0)), "axis is .* not zero"),
         (dict(kind="prismatic", axis=(0, 0, 1), lower=0.1), "start position 0 is outside its limits 0.1..inf"),
