@@ -15,6 +15,7 @@ import pytest
 
 from devices import spacemouse_find as find
 from devices.contract import Health
+from devices.keymap import load_keymap
 from tests.shared_data import shared_path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -239,3 +240,16 @@ def test_two_mice():
     assert one is None and "no SpaceMouse with serial or path 'C3'" in status.message and "A1" in status.message
     twins = [_found("/dev/hidraw5", serial="X"), _found("/dev/hidraw4", serial="X")]
     assert "spacemouse:/dev/hidraw4 or --input spacemouse:/dev/hidraw5" in find.choose(twins, None)[1].message
+
+
+def test_every_model_that_the_library_knows_can_grip_and_let_go():
+    """By its own buttons, and by none that the default key map does not know the verb of."""
+    pyspacemouse = pytest.importorskip("pyspacemouse", exc_type=ImportError)
+    bound = load_keymap().buttons
+    models = pyspacemouse.get_device_specs()
+    assert len(models) >= 13
+    for name, spec in models.items():
+        verbs = {bound[button] for button in spec.button_names if button in bound}
+        assert not spec.button_names or {"grip_toggle", "clutch"} <= verbs, name
+        turned = pyspacemouse.apply_axis_convention(spec, pyspacemouse.AxisConvention.HID_Z_UP)
+        assert set(turned.mappings) >= {"x", "y", "z", "roll", "pitch", "yaw"}, name
