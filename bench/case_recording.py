@@ -101,7 +101,7 @@ def _sizes(emit: Emit, name: str, path: Path) -> None:
 
         def look(place: str, item) -> None:
             parts = place.split("/")
-            if isinstance(item, h5py.Dataset) and not {"depth", "rgb", "image"} & set(parts):
+            if isinstance(item, h5py.Dataset) and not {"indentation", "depth", "rgb", "image"} & set(parts):
                 stored[parts[0]] = stored.get(parts[0], 0) + item.id.get_storage_size()
                 raw[parts[0]] = raw.get(parts[0], 0) + item.nbytes
 

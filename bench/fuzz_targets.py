@@ -381,6 +381,18 @@ def _state_seeds() -> list[bytes]:
     return _in_folder(make)
 
 
+def _read_calibration(path: Path) -> None:
+    from engine.tactile.calibration import load_calibration
+
+    load_calibration(path)
+
+
+def _calibration_refusals():
+    from engine.tactile.calibration import CalibrationError
+
+    return (CalibrationError,)
+
+
 def _read_keymap(path: Path) -> None:
     from devices.keymap import load_keymap
 
@@ -440,6 +452,8 @@ TARGETS = [
     Target("urdf", ".urdf", lambda: _files("assets/robots/*.urdf"), _read_urdf, _scene_refusals, 0.01),
     Target("roll", ".npz", _roll_seeds, _read_roll, _value_error, 0.002, _vary_npz),
     Target("state", ".npz", _state_seeds, _read_state, _value_error, 0.005, _vary_npz),
+    Target("calibration", ".npz", lambda: _files("assets/sensors/*.npz"), _read_calibration, _calibration_refusals,
+           0.005, _vary_npz),
     Target("keymap", ".yaml", lambda: _files("assets/keymap.yaml"), _read_keymap, _value_error, 0.02),
     Target("script", ".yaml", lambda: _files("scenes/scripts/*.yaml"), _read_script, _value_error, 0.02),
     Target("settings", ".yaml", lambda: [b"ui_scale: 1.0\nscales: {strain: 0.01}\ncollapsed: [a, b]\nquality: auto\n"],

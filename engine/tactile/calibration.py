@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.npz import read_npz
 from engine.tactile.colour_network import MAX_LAYERS, ColourNetwork, field_places
 
 VERSION = 1
@@ -121,8 +122,7 @@ def load_calibration(path: str | Path) -> Calibration:
             size = sum(entry.file_size for entry in packed.infolist())
         if size > MAX_BYTES:
             raise CalibrationError(f"{path}: {size / 1e6:.0f} MB unpacked; at most {MAX_BYTES / 1e6:.0f} MB")
-        with np.load(path, allow_pickle=False) as file:
-            return _read(path, {name: file[name] for name in file.files})
+        return _read(path, read_npz(path, MAX_BYTES))
     except CalibrationError:
         raise
     except UNREADABLE as error:
