@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,13 @@ MAX_RATIO = 1100  # unpacked over packed: deflate cannot do more, so what claims
 def read_npz(path: str | Path, max_bytes: int = MAX_BYTES) -> dict[str, np.ndarray]:
     """All arrays by name. Raises FileNotFoundError; ValueError (or zipfile.BadZipFile) saying what is wrong: arrays of
     objects, more than `max_bytes` in all, a shape that its data does not fill, a damaged file."""
+    try:
+        return _read(path, max_bytes)
+    except (NotImplementedError, RuntimeError, EOFError, zlib.error, struct.error) as error:
+        raise ValueError(f"damaged, or packed in an unknown way: {error}") from None
+
+
+def _read(path: str | Path, max_bytes: int) -> dict[str, np.ndarray]:
     arrays: dict[str, np.ndarray] = {}
     left = max_bytes
     with zipfile.ZipFile(path) as archive:
@@ -41,7 +50,10 @@ def _read_array(member, info: zipfile.ZipInfo) -> np.ndarray:
     read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in read_header:
         raise ValueError(f"array {info.filename!r} is of npy version {version}")
-    shape, fortran, dtype = read_header[version](member)
+    try:
+        shape, fortran, dtype = read_header[version](member)
+    except Exception as error:  # numpy parses the header as Python, so it raises whatever its tokenizer meets
+        raise ValueError(f"array {info.filename!r} has an unreadable header: {error}") from None
     if dtype.hasobject or dtype.kind not in "biufcSU":
         raise ValueError(f"array {info.filename!r} has type {dtype}; plain numbers or text are read")
     if any(not isinstance(n, int) or n < 0 for n in shape):

@@ -47,6 +47,7 @@ def test_what_is_hostile_is_refused(tmp_path):
         (dict(a=npy(np.zeros(3)) + b"more"), "has not the 24 bytes of its shape"),
         (dict(a=b"\x93NUMPY\x09\x00"), "npy version"),
         (dict(a=npy(np.zeros(3)).replace(b"(3,)", b"(-3,)")), "shape"),
+        (dict(a=npy(np.zeros(3)).replace(b"{'descr'", b"{('descr")), "unreadable header"),
     ]
     for members, text in cases:
         with pytest.raises(ValueError, match=text):
