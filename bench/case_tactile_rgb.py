@@ -24,18 +24,19 @@ REPEATS = 50
 
 @dataclass(frozen=True)
 class Set:
-    """pixel_pitch [m]; held_out: numbers of presses; register, radii_times: see app.calibrate.run.Order."""
+    """pixel_pitch, ball_radius [m]; held_out: numbers of presses; the others as in app.calibrate.run.Order."""
 
     sensor: str
     pixel_pitch: float
     held_out: range
+    ball_radius: float = 2e-3
     register: bool = False
     radii_times: float = 1.0
 
 
 SETS = (
     Set("gelsight", 29.5e-6, range(30, 36)),
-    Set("gelsight_mini", 29e-6, range(12, 18), register=True, radii_times=0.42),
+    Set("gelsight_mini", 29e-6, range(12, 18), ball_radius=1e-3, register=True, radii_times=0.36),  # docs: why
 )
 
 
@@ -58,8 +59,9 @@ def _score(emit: Emit, one: Set, folder: Path) -> None:
     calibration = _shipped(one.sensor)
     held_names = tuple(f"press_{k:02d}" for k in one.held_out)
     order = Order(
-        folder, one.sensor, one.pixel_pitch, held_out=held_names, register=one.register, radii_times=one.radii_times
-    )
+        folder, one.sensor, one.pixel_pitch, one.ball_radius, held_out=held_names, register=one.register,
+        radii_times=one.radii_times,
+    )  # fmt: skip
     learnt, held_out = divide(read_presses(folder), order.held_out)
 
     def status(what: str, share: float) -> None:
