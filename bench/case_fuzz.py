@@ -1,7 +1,7 @@
 """Damaged and hostile files: scenes, sensors, episodes, meshes, robots, rolls. None may crash, hang or eat the memory.
 
 Each variant is read in a child process with limits on memory and time. `TACKTILE_FUZZ=100000` sets how many in all,
-`TACKTILE_FUZZ_KINDS=stl,obj` which kinds. Findings are kept in `build/fuzz/`, a file each, with the error beside it.
+`TACKTILE_FUZZ_KINDS=stl,obj` which kinds, `TACKTILE_FUZZ_FIRST=20000` the number of the first variant. Findings are kept in `build/fuzz/`, a file each, with the error beside it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def run(emit: Emit, compute: str) -> None:
     if os.name == "nt":
         raise Unavailable("the case limits memory by setrlimit, which Windows has not")
     count = int(os.environ.get("TACKTILE_FUZZ", COUNT))
+    first = int(os.environ.get("TACKTILE_FUZZ_FIRST", 0))
     kinds = os.environ.get("TACKTILE_FUZZ_KINDS", "")
     chosen = [t for t in TARGETS if not kinds or t.name in kinds.split(",")]
     whole = sum(t.share for t in chosen)
@@ -38,7 +39,7 @@ def run(emit: Emit, compute: str) -> None:
     total = 0
     for target in chosen:
         number = max(1, round(count * target.share / whole))
-        tally, found = fuzz(target, number, emit)
+        tally, found = fuzz(target, first, number, emit)
         findings += found
         total += number
         emit(f"fuzz.{target.name}.variants", number)
@@ -51,19 +52,19 @@ def run(emit: Emit, compute: str) -> None:
         raise RuntimeError("\n".join(findings[:SHOWN]))
 
 
-def fuzz(target: Target, count: int, emit: Emit) -> tuple[dict[str, int], list[str]]:
+def fuzz(target: Target, first: int, count: int, emit: Emit) -> tuple[dict[str, int], list[str]]:
     """Tally by outcome, and each different finding once."""
     tally = dict.fromkeys(("read", "refused", "wrong", "crash", "hang"), 0)
     found: dict[str, str] = {}
     seeds = target.seeds()
     child = None
     asked: list[int] = []
-    following, done = 0, 0
+    following, done = first, 0
     told = time.monotonic()
     try:
         while done < count:
             child = child or _Child(target.name)
-            while following < count and len(asked) < AHEAD:
+            while following < first + count and len(asked) < AHEAD:
                 child.ask(following)
                 asked.append(following)
                 following += 1
