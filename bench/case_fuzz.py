@@ -1,8 +1,8 @@
 """Damaged and hostile files: scenes, sensors, episodes, meshes, robots, rolls. None may crash, hang or eat the memory.
 
 Each variant is read in a child process with limits on memory and time. `TACKTILE_FUZZ=100000` sets how many in all,
-`TACKTILE_FUZZ_KINDS=stl,obj` which kinds, `TACKTILE_FUZZ_FIRST=20000` the number of the first variant. Findings are kept
-in `build/fuzz/`, a file each, with the error beside it.
+`TACKTILE_FUZZ_KINDS=stl,obj` which kinds, `TACKTILE_FUZZ_FIRST=20000` the number of the first variant. Findings are
+kept in `build/fuzz/`, a file each, with the error beside it.
 """
 
 from __future__ import annotations
