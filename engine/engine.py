@@ -51,6 +51,7 @@ class Engine:
         self._uncut = model
         self.friction_edits: dict[str, float] = {}  # mesh -> friction_mu set by set_friction [-]
         self.report = StepReport()
+        self.renewed = 0  # how often worlds were drawn anew (engine.renewal)
         self.warnings = tuple(check_options(self.options, model))  # settings that give wrong results without a sign
         self._start(model, [])
         self._control = initial_control(self.model)

@@ -36,6 +36,7 @@ def renew_worlds(engine, builders: Mapping[int, object], check_start: bool = Tru
         for term, maker in zip(engine.interfaces, solo.interfaces, strict=True):
             renew_start(term, maker(solo), world, base.points_per_world)
     engine._yielding.renew(base)
+    engine.renewed += 1
     engine.reset(list(builders))
     if derived:
         engine._rebuild()

@@ -10,7 +10,7 @@ import warp as wp
 from engine.contact.stencils import stride_of
 from engine.tactile import coat, forces, markers, raster
 from engine.tactile.images import Coat, Images, Reference, images_kernel
-from engine.tactile.layout import Layout, make_layout
+from engine.tactile.layout import Layout, holder_frames, make_layout
 from engine.tactile.memory import check_memory
 from engine.tactile.signal_table import GROUPS, SIGNALS, checked
 from engine.tactile.spec import SensorSpec
@@ -158,7 +158,7 @@ class TactileArray:
         a, model = self.layout.arrays, self.engine.model
         self._run(
             coat.poses_kernel, len(self.sensors),
-            [self.engine.state.x, a["node"], model.nodes_per_world, a["holder_rotation"], a["holder_origin"]],
+            [self.engine.state.x, a["node"], model.nodes_per_world, self._holder_axes, self._holder_origin],
             [self._axes, self._inverse, self._origin],
         )  # fmt: skip
 
@@ -291,6 +291,7 @@ class TactileArray:
         self.layout = make_layout(self.engine, self.sensors)
         self._topology = self.engine.model.topology_version
         self._allocate(self.layout)
+        self._find_holders()
         self._find_reference()
         self._seen_stepper, self._graph, self._blocks, self._told_forces = None, None, [], False
 
@@ -309,6 +310,8 @@ class TactileArray:
                 self._signals[name] = zeros(shape, signal.dtype)
         self._axes, self._inverse = zeros((w, count["sensor"]), wp.mat33d), zeros((w, count["sensor"]), wp.mat33d)
         self._origin = zeros((w, count["sensor"]), wp.vec3d)
+        self._holder_axes = zeros((w, count["sensor"]), wp.mat33d)
+        self._holder_origin = zeros((w, count["sensor"]), wp.vec3d)
         vertices = (w, layout.num_vertices)
         self._local, self._seen = zeros(vertices, wp.vec3d), zeros(vertices, wp.vec3d)
         self._normal, self._traction = zeros(vertices, wp.vec3f), zeros(vertices, wp.vec3f)
@@ -319,6 +322,14 @@ class TactileArray:
             if name in self._signals:
                 setattr(self._image_arrays, name, self._signals[name])
         self._has_images = any(name in self._signals for name in IMAGES)
+
+    def _find_holders(self) -> None:
+        """Where the sensors sit on their holders in every world; also after worlds were drawn anew."""
+        self._renewed = self.engine.renewed
+        if self.sensors:
+            axes, origin = holder_frames(self.engine.model, self.sensors)
+            self._holder_axes.assign(axes)
+            self._holder_origin.assign(origin)
 
     def _find_reference(self) -> None:
         """Images and markers of the undeformed coats, by the same kernels."""
@@ -370,6 +381,8 @@ class TactileArray:
         engine = self.engine
         if engine.model.topology_version != self._topology:
             self._adopt_model()
+        if engine.renewed != self._renewed:
+            self._find_holders()
         newton = engine.newton
         if self._seen_stepper is not newton:
             self._seen_stepper, self._graph = newton, None

@@ -16,8 +16,8 @@ def poses_kernel(
     x: wp.array(dtype=wp.vec3d),  # nodes of all worlds
     node: wp.array(dtype=int),  # first node of the holder in world 0, -1 for a pad pinned in the world
     nodes_per_world: int,
-    holder_rotation: wp.array(dtype=wp.mat33d),  # sensor frame in the holder's frame
-    holder_origin: wp.array(dtype=wp.vec3d),
+    holder_rotation: wp.array2d(dtype=wp.mat33d),  # sensor frame in the holder's frame
+    holder_origin: wp.array2d(dtype=wp.vec3d),
     # Out:
     axes_out: wp.array2d(dtype=wp.mat33d),  # columns: axes of the sensor frame in the world
     inverse_out: wp.array2d(dtype=wp.mat33d),
@@ -26,13 +26,13 @@ def poses_kernel(
     """The sensor rides on its holder as any point of it, the holder's tiny strain included: so does the bonded back of
     the gel, and an undeformed gel has exactly its rest coordinates."""
     w, s = wp.tid()
-    axes = holder_rotation[s]
-    origin = holder_origin[s]
+    axes = holder_rotation[w, s]
+    origin = holder_origin[w, s]
     if node[s] >= 0:
         n = node[s] + w * nodes_per_world
         a = wp.matrix_from_cols(x[n + 1], x[n + 2], x[n + 3])
-        axes = a * holder_rotation[s]
-        origin = a * holder_origin[s] + x[n]
+        axes = a * axes
+        origin = a * origin + x[n]
     axes_out[w, s] = axes
     inverse_out[w, s] = wp.inverse(axes)
     origin_out[w, s] = origin

@@ -12,6 +12,8 @@ from engine.mesh.topology import vertex_triangles
 from engine.tactile.raster import FARTHEST, MAX_TRIANGLES, Cameras
 from engine.tactile.spec import SensorSpec
 
+SAME_SHAPE = 1e-7  # [m] by which two gels may differ that count as equal
+
 
 @dataclass
 class Layout:
@@ -43,9 +45,8 @@ def make_layout(engine, sensors) -> Layout:
     camera farther than 8 m.
     """
     model = engine.model
-    x = model_points(model)
-    nodes = model.node_start.numpy()
-    parts = [_part(model, x, nodes, spec) for spec in sensors]
+    x = start_points(model, np.arange(model.points_per_world))[0]
+    parts = [_part(model, x, spec) for spec in sensors]
     counts = {key: np.array([len(p[key]) for p in parts]) for key in ("vertex", "triangle", "marker", "gel")}
     pixel_counts = np.array([s.camera.width * s.camera.height for s in sensors])
     starts = {key: np.concatenate([[0], np.cumsum(c)]) for key, c in (*counts.items(), ("pixel", pixel_counts))}
@@ -78,8 +79,6 @@ def make_layout(engine, sensors) -> Layout:
         ("marker_corner", joined("marker", np.int32, "vertex", (3,)), vec3i),
         ("marker_weights", joined("marker_weights", float, None, (3,)), vec3d),
         ("pixel_ray", np.concatenate(rays), wp.vec2d),
-        ("holder_rotation", np.array([p["holder"][:3, :3] for p in parts]), wp.mat33d),
-        ("holder_origin", np.array([p["holder"][:3, 3] for p in parts]), vec3d),
     ):  # fmt: skip
         arrays[name] = wp.array(values, dtype=dtype, device=device)
 
@@ -94,19 +93,63 @@ def make_layout(engine, sensors) -> Layout:
     )  # fmt: skip
 
 
-def model_points(model) -> np.ndarray:
-    """Places of all points of world 0 at the model's start [m], (P, 3)."""
-    e, p = model.embedding, model.points_per_world
-    node, count, weight = e.point_node.numpy()[:p], e.point_count.numpy()[:p], e.point_weights.numpy()[:p]
-    start, out = model.node_start.numpy(), e.point_offset.numpy()[:p].copy()
-    out[count > 0] = 0.0
+def start_points(model, points: np.ndarray) -> np.ndarray:
+    """Places of points (n,) of world 0 and of their copies in other worlds at the model's start [m], (W, n, 3)."""
+    w = np.arange(model.num_worlds)[:, None]
+    rows = points[None, :] + w * model.points_per_world
+    e, start = model.embedding, model.node_start.numpy()
+    node, count, weight = (a.numpy()[rows] for a in (e.point_node, e.point_count, e.point_weights))
+    out = np.where((count > 0)[..., None], 0.0, e.point_offset.numpy()[rows])
     for k in range(4):
         rides = count > k
         out[rides] += weight[rides, k, None] * start[node[rides] + k]
     return out
 
 
-def _part(model, x: np.ndarray, nodes: np.ndarray, spec: SensorSpec) -> dict:
+def holder_frames(model, sensors) -> tuple[np.ndarray, np.ndarray]:
+    """The sensor frame in the frame of its holder, or in the world when the pad is pinned: axes (W, S, 3, 3) and origin
+    (W, S, 3). Worlds may start with their gels elsewhere.
+
+    Raises ValueError when a gel has another shape than in world 0: one undeformed image serves all worlds.
+    """
+    worlds, start = model.num_worlds, model.node_start.numpy().reshape(model.num_worlds, -1, 3)
+    frames = np.zeros((worlds, len(sensors), 4, 4))
+    for s, spec in enumerate(sensors):
+        slots = model.meshes[spec.mesh].points
+        moved = _rigid_motions(start_points(model, np.arange(slots.start, slots.stop)), spec.name)
+        frames[:, s] = moved @ spec.world_from_sensor
+        if spec.body is not None:
+            node = model.bodies[spec.body].node
+            pose = np.tile(np.eye(4), (worlds, 1, 1))
+            pose[:, :3, 3], pose[:, :3, :3] = start[:, node], np.swapaxes(start[:, node + 1 : node + 4], 1, 2)
+            frames[:, s] = np.linalg.inv(pose) @ frames[:, s]
+    return frames[:, :, :3, :3], frames[:, :, :3, 3]
+
+
+def _rigid_motions(x: np.ndarray, name: str) -> np.ndarray:
+    """(W, 4, 4): motions that carry the points x[0] to x[w] (Kabsch 1976). x (W, n, 3)."""
+    out = np.tile(np.eye(4), (len(x), 1, 1))
+    other = np.flatnonzero((x != x[:1]).any(axis=(1, 2)))
+    if not len(other):
+        return out
+    middle = x.mean(axis=1, keepdims=True)
+    u, _, vt = np.linalg.svd(np.swapaxes(x[other] - middle[other], 1, 2) @ (x[0] - middle[0]))
+    sign = np.ones((len(other), 1, 3))
+    sign[:, 0, 2] = np.linalg.det(u @ vt)
+    turn = (u * sign) @ vt
+    out[other, :3, :3] = turn
+    out[other, :3, 3] = middle[other, 0] - turn @ middle[0, 0]
+    left = np.abs(x[0] @ np.swapaxes(turn, 1, 2) + out[other, None, :3, 3] - x[other]).max(axis=(1, 2))
+    if left.max() > SAME_SHAPE:
+        world = other[int(np.argmax(left))]
+        raise ValueError(
+            f"sensor {name}: its gel in world {world} is shaped otherwise than in world 0, by {left.max():.2g} m; "
+            "the gels of a batch must be equal"
+        )
+    return out
+
+
+def _part(model, x: np.ndarray, spec: SensorSpec) -> dict:
     """One sensor, in its own numbering."""
     if spec.mesh not in model.meshes:
         raise KeyError(f"sensor {spec.name}: no mesh '{spec.mesh}'; available: {', '.join(model.meshes)}")
@@ -118,14 +161,11 @@ def _part(model, x: np.ndarray, nodes: np.ndarray, spec: SensorSpec) -> dict:
         raise ValueError(f"sensor {spec.name} {what}")
     if len(coat) >= MAX_TRIANGLES:
         raise ValueError(f"sensor {spec.name} has {len(coat)} coat triangles; {MAX_TRIANGLES - 1} at most")
-    holder, node = spec.world_from_sensor, -1
+    node = -1
     if spec.body is not None:
         if spec.body not in model.bodies:
             raise KeyError(f"sensor {spec.name}: no body '{spec.body}'; available: {', '.join(model.bodies) or 'none'}")
         node = model.bodies[spec.body].node
-        pose = np.eye(4)
-        pose[:3, 3], pose[:3, :3] = nodes[node], nodes[node + 1 : node + 4].T
-        holder = np.linalg.inv(pose) @ spec.world_from_sensor
     vertex, local = np.unique(coat, return_inverse=True)
     inverse = np.linalg.inv(spec.world_from_sensor)
     mine = x[info.points]
@@ -140,7 +180,7 @@ def _part(model, x: np.ndarray, nodes: np.ndarray, spec: SensorSpec) -> dict:
     return {
         "vertex": vertex + info.points.start, "triangle": triangles, "rest": rest,
         "area": vertex_areas(rest, triangles), "marker": triangles[spec.marker_triangle],
-        "marker_weights": spec.marker_weights, "holder": holder, "node": node,
+        "marker_weights": spec.marker_weights, "node": node,
         "gel": surface + info.points.start, "vertex_gel": np.searchsorted(surface, vertex),
     }  # fmt: skip
 

@@ -18,7 +18,7 @@ class Pad:
     """engine, spec and how to move the coat. Keys of the sensor: see scenes.sensors."""
 
     def __init__(self, pose=POSE, worlds: int = 1, device: str = "cpu", body: str | None = "holder", add=None,
-                 gravity=(0.0, 0.0, 0.0), options: Options | None = None, **keys):  # fmt: skip
+                 gravity=(0.0, 0.0, 0.0), options: Options | None = None, slip=(0.0, 0.0, 0.0), **keys):  # fmt: skip
         keys.setdefault("gel", BoxGel(size=(0.008, 0.006, 0.002), cells=(16, 12, 1)))
         keys.setdefault("camera", OrthographicCamera(pixel_pitch=1e-4))
         draft = Draft(ModelBuilder(gravity=gravity))
@@ -28,7 +28,9 @@ class Pad:
             draft.builder.add_body(
                 "holder", vertices, triangles, ContactMaterial(), transform=back, density=2000.0, driven=True
             )
-        self.spec = add_sensor(draft, "pad", Sensor(link="holder", **keys), body, pose)
+        own = pose @ rigid_transform(slip, (0.0, 0.0, 100.0 * slip[0]))  # glued elsewhere on the holder
+        self.spec = add_sensor(draft, "pad", Sensor(link="holder", **keys), body, own)
+        self.builder = draft.builder
         if add is not None:
             add(draft.builder)
         self.engine = Engine(draft.builder.finalize(worlds, device), options or Options(dt=0.02))

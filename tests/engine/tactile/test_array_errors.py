@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from engine.edits import Grasp, Release
+from engine.renewal import renew_worlds
 from engine.tactile.array import TactileArray
 from engine.tactile.memory import image_bytes
 from engine.tactile.signal_table import GROUPS, SIGNALS, checked, table
+from scenes.sensors import BoxGel
 from tests.engine.tactile.pad_scenes import Pad
 
 
@@ -85,3 +87,25 @@ def test_no_sensors_is_no_work(pad):
 def test_the_documented_signals_are_those_there_are():
     page = Path(__file__).parents[3] / "docs" / "physics" / "tactile.md"
     assert table() in page.read_text(encoding="utf-8"), "paste what engine.tactile.signal_table.table() gives"
+
+
+def test_worlds_may_have_their_pads_elsewhere_and_be_drawn_anew():
+    pad = Pad(worlds=3)
+    tactile = TactileArray(pad.engine, [pad.spec])
+    renew_worlds(pad.engine, {1: Pad(slip=(4e-4, -3e-4, 0.0)).builder})
+    for _ in range(3):
+        tactile.update()
+        for world in range(3):
+            assert np.array_equal(tactile.numpy("depth", "pad", world), tactile.reference("depth", "pad")), world
+    apart = np.linalg.inv(tactile.world_from_sensor("pad", 0)) @ tactile.world_from_sensor("pad", 1)
+    assert apart[:3, 3] == pytest.approx([4e-4, -3e-4, 0.0], abs=1e-12) and apart[1, 0] == pytest.approx(0.04, rel=1e-3)
+    fresh = TactileArray(pad.engine, [pad.spec])
+    fresh.update()
+    assert np.array_equal(fresh.numpy("depth", "pad", 1), tactile.reference("depth", "pad"))
+
+
+def test_gels_of_other_shapes_in_one_batch_are_refused():
+    pad = Pad(worlds=2)
+    renew_worlds(pad.engine, {1: Pad(gel=BoxGel(size=(0.008, 0.006, 0.0021), cells=(16, 12, 1))).builder})
+    with pytest.raises(ValueError, match="its gel in world 1 is shaped otherwise than in world 0, by 3.5e-05 m"):
+        TactileArray(pad.engine, [pad.spec])
