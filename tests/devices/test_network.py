@@ -308,6 +308,22 @@ def test_a_browser_is_refused_at_its_first_line(made):
     assert device.status().message.startswith("a sender was refused: not JSON")
 
 
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_a_reading_without_a_hello_does_not_drive(made, protocol):
+    device = made(NetworkDevice(f"{protocol}:0"))
+    line = message(twist=[1, 0, 0, 0, 0, 0])
+    if protocol == "tcp":
+        link = made(connect(device, hello=False))
+        link.sendall(line)
+    else:
+        link = made(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        link.sendto(line, ("127.0.0.1", device.port))
+    until(device, lambda s: device.refused == 1)
+    assert not device.poll(time.monotonic()).valid and device.received == 0 and not device.status().ok
+    if protocol == "tcp":
+        assert 'the first message must carry "tacktile": 1' in device.status().message
+
+
 def test_no_hello_and_no_end_of_line(made):
     clock = Clock()
     device = made(NetworkDevice("0", clock=clock))
