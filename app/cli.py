@@ -134,6 +134,13 @@ def run(
             help="Change a value of the scene, e.g. strip.width=19mm. May be repeated.",
         ),
     ] = None,
+    worlds: Annotated[
+        int | None, typer.Option("--worlds", min=1, help="Step this many worlds together, drawn by the scene.")
+    ] = None,
+    show: Annotated[int, typer.Option("--show", min=0, help="World that is seen and recorded.")] = 0,
+    draw: Annotated[
+        int | None, typer.Option("--draw", min=0, metavar="K", help="World K of the scene's draws, alone.")
+    ] = None,
     no_record: Annotated[bool, typer.Option("--no-record", help="Headless: leave no episode.")] = False,
     no_pictures: Annotated[bool, typer.Option("--no-pictures", help="Headless: leave no pictures.")] = False,
     state_log: Annotated[
@@ -151,7 +158,7 @@ def run(
     options = RunOptions(
         scene=scene, input=input_, record=record, headless=headless, compute=compute, steps=steps,
         overrides=tuple(set_ or ()), no_record=no_record, no_pictures=no_pictures,
-        state_log=state_log,
+        state_log=state_log, worlds=worlds, show=show, draw=draw,
     )  # fmt: skip
     try:
         code = start_run(options, console)

@@ -14,6 +14,7 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
     """For `View.draw`.
 
     devices (`DeviceWishes.device_info`),
+    worlds, world (the one shown),
     scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
     (name -> (3,) [N] on the driven tool), pads (`TactileReader.for_view`), coat_depth (mesh -> (k,) [m]),
     tape (`app.tape.TapeReader.read`), adhesives (`app.tape.adhesive_pairs`), frictions (`friction_pairs`), cut ({} or,
@@ -32,6 +33,7 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
     marks = [{"id": c.number, "label": c.label, "time": c.time, "automatic": c.automatic} for c in loop.checkpoints]
     return {
         "devices": loop.device_info(frame.time_mono),
+        "worlds": loop.session.engine.model.num_worlds, "world": getattr(loop.session.engine, "world", 0),
         "scene_name": loop.session.scene.name, "compute": loop.wiring.compute, "input": loop.operator.device.name,
         "latency_ms": latency, "slow": loop.slow, "teleop": loop.operator.about(frame.signals),
         "record": record_info(loop.wiring.recorder), "checkpoints": marks, "forces": forces, "pads": pads,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -38,6 +38,9 @@ class RunOptions:
     no_record: bool = False
     no_pictures: bool = False
     state_log: Path | None = None
+    worlds: int | None = None
+    show: int = 0
+    draw: int | None = None
 
 
 def start_run(options: RunOptions, console: Console) -> int:
@@ -50,7 +53,8 @@ def start_run(options: RunOptions, console: Console) -> int:
 
     quiet_warp()
     _end_on_terminate()
-    load_config(options.scene, list(options.overrides))  # a slip is told before a window opens
+    config = load_config(options.scene, list(options.overrides))  # a slip is told before a window opens
+    options = _with_worlds(options, config)
     compute, sentence = choose_compute(options.compute)
     console.print(escape(sentence), soft_wrap=True)
     if not options.headless:
@@ -64,6 +68,30 @@ def start_run(options: RunOptions, console: Console) -> int:
             except NoWindow as error:
                 console.print(f"the window did not open ({escape(str(error))}): running without one", soft_wrap=True)
     return _without_window(options, compute, console)
+
+
+def _with_worlds(options: RunOptions, config) -> RunOptions:
+    """--worlds and --draw as overrides. Raises ValueError when they exclude each other, or --show is out of range."""
+    from scenes.worlds import world_draw
+
+    count = options.worlds or config.file.worlds
+    if options.draw is not None:
+        if options.worlds not in (None, 1):
+            raise ValueError("--draw runs one world alone; leave --worlds out, or --draw")
+        count, texts = 1, ("worlds=1", *world_draw(config, options.draw))
+    else:
+        texts = (f"worlds={count}",) if options.worlds else ()
+    if not options.show < count:
+        raise ValueError(f"--show is {options.show}; this run has worlds 0..{count - 1}")
+    return replace(options, overrides=(*options.overrides, *texts))
+
+
+def _show(session: Session, world: int) -> None:
+    """World of a batch that is seen first."""
+    if hasattr(session.engine, "show"):
+        session.engine.show(world)
+        if session.tactile is not None:
+            session.tactile.world = world
 
 
 def _end_on_terminate() -> None:
@@ -101,6 +129,7 @@ def _with_window(options: RunOptions, compute: str, console: Console) -> int:
     closed_early = _watch_close(view)
     try:
         session = load(options.scene, closed_early)
+        _show(session, options.show)
         device, others = _open_inputs(options.input or "keyboard", keymap, keyboard)
         operator = Operator(device, keyboard, settings.profile, others)
         make = partial(_recorder, folder=options.record, compute=compute, input_name=device.name)
@@ -177,6 +206,7 @@ def _without_window(options: RunOptions, compute: str, console: Console) -> int:
     folder = options.record or data_dir() / "runs" / Path(options.scene).stem
     bar = TerminalBar(console, options.steps)
     session = load_session(options.scene, options.overrides, compute, bar.loading)
+    _show(session, options.show)
     device, others = _open_inputs(options.input or _script_of(session), None)
     steps = options.steps or _length(device, session)
     bar = TerminalBar(console, steps)
@@ -292,10 +322,16 @@ def _recorder(session: Session, *, folder: Path | None, compute: str, input_name
         scene_yaml=scene_file(getattr(config, "path", "")),
         options=session.scene.options,
         versions=_versions() | {"tacktile": version(), "compute": compute, "input": input_name,
-                                "overrides": list(session.overrides)},
-        get_state=session.engine.get_state,
+                                "overrides": _own_overrides(session)},
+        get_state=getattr(session.engine, "solo_state", session.engine.get_state),
         layout=scene_layout(session.scene, session.model),
     )  # fmt: skip
+
+
+def _own_overrides(session: Session) -> list[str]:
+    """What an episode needs to build its world alone: of a batch, the draw of the world that is shown."""
+    drawn = session.scene.draws[session.engine.world] if hasattr(session.engine, "show") else ()
+    return [*(text for text in session.overrides if not text.startswith("worlds=")), *drawn]
 
 
 def _versions() -> dict[str, str]:

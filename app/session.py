@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from app.cutting import blade_cutter
+from app.shown_world import ShownWorld
 from app.tactile import tactile_reader
 
 Progress = Callable[[str, float], None]  # what is being done, share done in [0, 1] or -1 when unknown
@@ -127,8 +128,11 @@ def load_session(
     scene = build_scene(config, device=compute)
     say("preparing the engine", 0.94)
     engine = Engine(scene.model, scene.options)
+    reader = tactile_reader(scene, engine)
+    if scene.model.num_worlds > 1:
+        engine = ShownWorld(engine)
     session = Session(str(path), tuple(overrides), compute, scene, engine)
-    session.tactile = tactile_reader(scene, engine)
+    session.tactile = reader
     session.blade = blade_cutter(scene, engine)
     say("first step", 0.97)
     start = engine.get_state()

@@ -14,14 +14,14 @@ IMAGES = ("rgb", "indentation", "depth")  # entries of a pad that are images; "d
 
 
 class TactileReader:
-    """Signals of world 0.
+    """Signals of world `world`.
 
     Args:
         scene: with `pads` (engine.tactile.spec.SensorSpec). engine: stands in that scene.
     """
 
     def __init__(self, scene, engine):
-        self.sensors = tuple(getattr(scene, "pads", ()) or ())
+        self.sensors, self.world = tuple(getattr(scene, "pads", ()) or ()), 0
         calibrated = any(getattr(s, "calibration", None) is not None for s in self.sensors)
         self.array = TactileArray(engine, self.sensors, (*SIGNALS, "rgb") if calibrated else SIGNALS)
         self._rest = {s.name: self.array.reference("marker_pixel", s.name).copy() for s in self.sensors}
@@ -33,13 +33,13 @@ class TactileReader:
         coat's vertices, sensor frame [m]; marker_pixel (m, 2); coat_depth (k,), how far the coat's vertices are pushed
         in [m]; wrench (6,), sensor frame [N, N m]; force (3,), of the wrench in the world [N].
         """
-        array = self.array
+        array, world = self.array, self.world
         array.update()
-        out = array.read_world(KEPT + (("rgb",) if array.colours else ()))
+        out = array.read_world(KEPT + (("rgb",) if array.colours else ()), world)
         for name, values in out.items():
-            moved = values["displacement"] = array.coat_displacement(name)
+            moved = values["displacement"] = array.coat_displacement(name, world)
             values["coat_depth"] = -moved[:, 2]
-            values["force"] = array.world_from_sensor(name)[:3, :3] @ values["wrench"][:3]
+            values["force"] = array.world_from_sensor(name, world)[:3, :3] @ values["wrench"][:3]
         return out
 
     def for_view(self, tactile: dict[str, dict]) -> list[dict[str, Any]]:

@@ -58,6 +58,23 @@ class Wishes:
         self.session.engine.reset()
         self._after_jump("reset", 0.0, 0)
 
+    def _do_show_world(self, value) -> None:
+        """Another world of the batch in view, in the panels and, from its next episode on, in the recording."""
+        engine, recorder = self.session.engine, self.wiring.recorder
+        if not hasattr(engine, "show"):
+            raise ValueError("this run has one world")
+        if recorder is not None and recorder.status().state.value == "recording":
+            raise ValueError("an episode keeps one world: stop recording first")
+        engine.show(int(value))
+        if recorder is not None and self.wiring.make_recorder is not None:
+            recorder.close()
+            self.wiring.recorder = self.wiring.make_recorder(self.session)
+        if self.session.tactile is not None:
+            self.session.tactile.world = engine.world
+        self._points = engine.positions()
+        drawn = ", ".join(self.session.scene.draws[engine.world])
+        self._say(f"world {engine.world} of {engine.model.num_worlds}: {drawn}")
+
     def _do_checkpoint(self, value) -> None:
         point = self.checkpoints.take(self._time, self.index, self.operator.teleop, str(value or ""))
         self._say(f"{point.label} at {point.time:.2f} s")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.measure import one_core, resident_memory
-from bench.peg_problem import STEPS, PegRun, loaded, own, record_script, reference, run_peg
+from bench.peg_problem import PegRun, loaded, own, record_script, reference, run_peg
 from bench.registry import Emit
 from scenes.tactile_measures import inserted
 
@@ -20,7 +20,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def run(emit: Emit, compute: str) -> None:
-    overrides = reference() or own()
     emit("tactile_worlds.paper_files", reference() is not None)
     for drawn in (False, True):
         label = "tactile_worlds.drawn" if drawn else "tactile_worlds.alike"

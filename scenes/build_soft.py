@@ -11,6 +11,7 @@ from scenes.regions import vertices_in
 from scenes.schema import Pad as PadEntity
 from scenes.schema import Sheet, Solid, Strip
 from scenes.shapes import check_count
+from scenes.soft_balls import soft_balls
 from scenes.tables import TetFile
 from scenes.tet_files import read_tets
 
@@ -33,7 +34,11 @@ def add_sheet(draft, name: str, sheet: Sheet) -> None:
 
 def add_solid(draft, name: str, solid: Solid) -> None:
     """A soft solid."""
-    vertices, tets = _tets(draft, solid, solid.size, solid.cells, solid.mesh)
+    if solid.balls is not None:
+        items = solid.balls.items
+        vertices, tets = soft_balls([b.at for b in items], [b.radii for b in items], solid.balls.cell)
+    else:
+        vertices, tets = _tets(draft, solid, solid.size, solid.cells, solid.mesh)
     pose = rigid_transform(solid.position, solid.rotation)
     draft.builder.add_solid(
         name, transform_points(pose, vertices), tets, material=solid.material, contact=solid.contact,

@@ -113,8 +113,8 @@ def _check_references(file: SceneFile) -> None:
                 _known(attachment.body, bodies, f"entities.{name}.attach.body", "body", attachment.at("body"))
         if isinstance(entity, Pad):
             _known(entity.held_by, bodies, f"entities.{name}.held_by", "body", entity.at("held_by"))
-        if isinstance(entity, Solid) and (entity.size is None) == (entity.mesh is None):
-            raise SceneError(f"entities.{name} needs either 'size' (a box) or 'mesh' (a file)", entity.place)
+        if isinstance(entity, Solid) and sum(v is not None for v in (entity.size, entity.mesh, entity.balls)) != 1:
+            raise SceneError(f"entities.{name} needs either 'size' (a box), 'mesh' (a file) or 'balls'", entity.place)
         if isinstance(entity, Body):
             _check_body(name, entity)
         if isinstance(entity, Roll):

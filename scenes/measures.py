@@ -13,6 +13,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from engine.adhesion.numbering import whole_state
+from scenes.tactile_measures import clearance, inserted, inserted_depth
 
 
 def stuck_vertices(engine, mesh: str, partner: str | None = None, world: int = 0) -> np.ndarray:
@@ -168,7 +169,17 @@ def _unwind(engine, start) -> Success:
     return Success(off > 0.38 and len(on_box) >= 100 and parted, text + ", cut off" * parted)
 
 
+def _grasp_teddy(engine, start) -> Success:
+    height = float(clearance(engine, "toy")[0])
+    return Success(height > 0.03, f"the toy hangs {1e3 * height:.0f} mm above the table")
+
+
+def _peg_insertion(engine, start) -> Success:
+    depth = float(inserted_depth(engine)[0])
+    return Success(bool(inserted(engine)[0]), f"the peg stands {1e3 * depth:.1f} mm deep in the hole")
+
+
 _VERDICTS = {
     "peel": _peel, "payout": _payout, "swing": _swing, "stick": _stick, "wrap": _wrap, "cut": _cut,
-    "unwind": _unwind,
+    "unwind": _unwind, "peg_insertion": _peg_insertion, "grasp_teddy": _grasp_teddy,
 }  # fmt: skip

@@ -84,12 +84,29 @@ class Sheet(Placed):
 
 
 @dataclass(frozen=True)
+class Ball(Record):
+    """An ellipsoid."""
+
+    at: tuple = setting(POINT, "its middle")
+    radii: tuple = setting(SIZE, "along x, y and z")
+
+
+@dataclass(frozen=True)
+class Balls(Record):
+    """A body made of ellipsoids that run into each other."""
+
+    items: tuple = setting(ListOf(Table(Ball, title="ball")), "the ellipsoids")
+    cell: float = setting(POSITIVE_LENGTH, "size of the cells that they are cut from")
+
+
+@dataclass(frozen=True)
 class Solid(Placed):
-    """A soft solid of tetrahedra: a box (size, cells), centred, or a mesh file."""
+    """A soft solid of tetrahedra: a box (size, cells), centred, a mesh file, or ellipsoids."""
 
     size: tuple | None = setting(OrNone(SIZE), "extents of a box", None)
     cells: tuple = setting(CELLS, "cells of the box along each axis", (4, 4, 4))
     mesh: TetFile | None = setting(OrNone(Table(TetFile, title="tet mesh")), "mesh file in place of the box", None)
+    balls: Balls | None = setting(OrNone(Table(Balls, title="balls")), "ellipsoids in place of the box", None)
     material: SolidMaterial = setting(SOLID_MATERIAL, "material", SolidMaterial())
     contact: ContactMaterial = contact_setting(dhat=2e-4)
     pinned: tuple = setting(ListOf(REGION), "vertices that never move", ())

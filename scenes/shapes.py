@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.mesh import shapes
-from scenes import lofts, tables
+from scenes import lofts, patterns, tables
 from scenes.errors import Place, SceneError
 from scenes.mesh_files import demand_sound, read_surface
 from scenes.reading import Record
@@ -40,6 +40,11 @@ def _box(shape: tables.BoxShape):
         sum(a * b for a, b in zip(shape.cells, shape.cells[1:] + shape.cells[:1], strict=True)) * 2, shape.place
     )
     return shapes.box_surface(shape.size, shape.cells)
+
+
+def _pattern(shape: tables.PatternShape):
+    check_count(round(shape.size / shape.cell + 1) ** 2, shape.place)
+    return patterns.pattern_block(shape.pattern, shape.size, shape.height, shape.depth, shape.cell)
 
 
 def rounded_box(size, radius: float, segments: int, place: Place | None = None):
@@ -159,5 +164,6 @@ _MAKERS = {
     tables.OpenBoxShape: lambda s: open_box(s.size, s.wall, s.at("wall")),
     tables.ReliefShape: relief_block,
     tables.PegShape: lambda s: lofts.peg(s.profile, s.width, s.height, s.taper, s.taper_width or 0.8 * s.width),
+    tables.PatternShape: lambda s: _pattern(s),
     tables.HoleBlockShape: lambda s: lofts.hole_block(s.size, s.profile, s.width, s.chamfer),
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.materials import ContactMaterial, JointDrive, ShellMaterial, SolidMaterial
 from engine.options import Options
 from scenes.lofts import PROFILES
+from scenes.patterns import PATTERNS
 from scenes.reading import (
     Choice,
     Color,
@@ -264,6 +265,17 @@ class PegShape(Record):
 
 
 @dataclass(frozen=True)
+class PatternShape(Record):
+    """An indenter: a square block whose top carries a pattern of known height. The top plane is z = 0."""
+
+    pattern: str = setting(Choice(tuple(PATTERNS)), "what rises from the plane")
+    size: float = setting(POSITIVE_LENGTH, "side of the block", 0.02)
+    height: float = setting(POSITIVE_LENGTH, "of the highest point over the plane", 1e-3)
+    depth: float = setting(POSITIVE_LENGTH, "thickness of the block below the plane", 5e-3)
+    cell: float = setting(POSITIVE_LENGTH, "cell size of the grid", 4e-4)
+
+
+@dataclass(frozen=True)
 class HoleBlockShape(Record):
     """A block, centred at the origin, with a hole through it along z."""
 
@@ -283,6 +295,7 @@ SURFACE_TABLES = {
     "relief": Table(ReliefShape, title="shape relief"),
     "peg": Table(PegShape, title="shape peg"),
     "hole_block": Table(HoleBlockShape, title="shape hole_block"),
+    "pattern": Table(PatternShape, title="shape pattern"),
     "mesh": Table(SurfaceFile, title="shape mesh"),
 }
 SHAPE = Variant(SURFACE_TABLES, "shapes")

@@ -26,6 +26,11 @@ def static_box(engine, mesh: str) -> tuple[np.ndarray, np.ndarray]:
     return places.min(axis=1), places.max(axis=1)
 
 
+def clearance(engine, mesh: str, floor: float = 0.0) -> np.ndarray:
+    """Height of the lowest vertex of a mesh over a floor [m], (W,)."""
+    return np.array([engine.mesh_positions(mesh, w)[:, 2].min() for w in range(engine.model.num_worlds)]) - floor
+
+
 def inserted_depth(engine, peg: str = "peg", block: str = "block") -> np.ndarray:
     """How far the peg's lower end stands below the top of the block, over its hole [m], (W,); 0 beside it."""
     poses, rest = body_poses(engine, peg), engine.model.meshes[peg].rest

@@ -60,11 +60,12 @@ def check_start_state(builder, like=None) -> list[str]:
     like: another builder of the same topology that has passed: two meshes that lie as they do there are not compared.
     """
     scene = _gather(builder)
+    moved = np.array([part.kind != "static" for part in scene.parts])  # what stands still may stand in anything
     if like is not None:
         moved = _moved(builder, like)
         if not moved.any():
             return []
-        _leave_out(scene, moved)
+    _leave_out(scene, moved)
     crossings = _crossings(scene)
     if crossings:
         raise _error(scene, crossings, max(crossings, key=lambda touch: touch.depth))

@@ -29,6 +29,7 @@ def draw(state: ViewState, layout: Layout, bookmarks: dict) -> None:
                 psim.SameLine(0, 3 * s)
             if clickable(state, f"view.{mode}", TITLES[mode], mode == state.settings.color_mode):
                 state.settings.color_mode = mode
+        _world(state, s)
         names = list(bookmarks)[:5]
         width = sum(psim.CalcTextSize(n)[0] + 17 * s for n in names) + psim.CalcTextSize("+")[0] + 26 * s
         free = layout["view_bar"].width - width - 14 * s
@@ -44,6 +45,20 @@ def draw(state: ViewState, layout: Layout, bookmarks: dict) -> None:
         _regions(state, layout)
     elif state.settings.color_mode in UNITS:
         _legend(state, layout)
+
+
+def _world(state: ViewState, s: float) -> None:
+    """Which world of a batch is shown, with steps to the one before and after."""
+    count, shown = state.info.get("worlds", 1), state.info.get("world", 0)
+    if count < 2:
+        return
+    for step, sign in ((-1, "<"), (1, ">")):
+        psim.SameLine(0, (12 if step < 0 else 3) * s)
+        if clickable(state, f"view.world{sign}", sign, tip=f"world {(shown + step) % count}"):
+            state.ask("show_world", (shown + step) % count)
+        if step < 0:
+            psim.SameLine(0, 3 * s)
+            psim.TextUnformatted(f"world {shown} of {count}")
 
 
 def _modes(state: ViewState) -> list[str]:
