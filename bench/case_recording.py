@@ -61,12 +61,14 @@ def _record(emit: Emit, scene: str, compute: str, count: int, place: Path):
     loop = FrameLoop(session, Operator(device), NullView(say=lambda text: None), wiring)
     recorder.start(session.engine.positions(), 0.0)
     times["step"].clear()
-    again = round(device.describe()["duration"] / session.dt)
+    duration = device.describe().get("duration")  # None: goals, which end when they are reached
+    again = None if duration is None else round(duration / session.dt)
     while (done := loop.outcome.steps) < count:
         loop.frame_once()
         if loop.outcome.steps == done:
             raise RuntimeError(f"no step was made: {loop.paused_reason}")
-        if loop.outcome.steps % again == 0:  # once more from the start: at rest a step costs a fraction
+        over = getattr(loop.operator.device, "finished", False) if again is None else loop.outcome.steps % again == 0
+        if over:  # once more from the start: at rest a step costs a fraction
             loop._carry_out(Request("reset"))
             loop.operator = Operator(open_input(f"scripted:{session.scene.script}", None))
             loop.operator.settle(session.scene, session.engine)
