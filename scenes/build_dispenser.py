@@ -29,7 +29,7 @@ def add_dispenser(draft, name: str, dispenser: Dispenser) -> None:
     frame = frame_surface(dispenser, layout, spec.width, spec.core_inner_radius, asset.outer_radius)
     builder.add_body(
         name, *frame, dispenser.contact, density=dispenser.density, transform=pose, driven=True,
-        force_limit=dispenser.force_limit, gravity=False,
+        force_limit=dispenser.force_limit, drive_stiffness=dispenser.drive_stiffness, gravity=False,
     )  # fmt: skip
     roller = roller_name(name)
     vertices, triangles = cylinder_surface(dispenser.roller_radius, spec.width, 32)

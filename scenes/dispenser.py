@@ -34,6 +34,10 @@ class Dispenser(Placed):
     hub_friction: JointFriction | None = setting(OrNone(JOINT_FRICTION), "of the roll's bearing", HUB_FRICTION)
     density: float = setting(Quantity("density", above=0.0), "of frame and roller", 600.0)
     force_limit: float | None = setting(OrNone(Quantity("force", above=0.0)), "with which it may be moved", 40.0)
+    drive_stiffness: float = setting(
+        Quantity("stiffness", above=0.0), "with which it is moved: soft, so that a blocked one presses and keeps its pose",
+        8e3,
+    )  # fmt: skip
     contact: ContactMaterial = contact_setting(kappa=1e6, friction_mu=0.15, dhat=1.5e-4)
     look: Look = look_setting(color=(0.72, 0.16, 0.14), finish="satin")
     roller_look: Look = setting(

@@ -26,7 +26,7 @@ STAGES = ("closed", "anchored", "dispensed", "cut", "pressed")
 FLAT = np.radians(6.0)  # a flap open by less is closed; between rest on its neighbours and the spring-back of a crease
 WALL_LENGTH = 12e-3  # of tape that must stick to an end wall [m]
 COVERED = 0.9  # share of the seam with tape on both flaps
-STUCK = 0.8  # share of the piece's area that must stick, of what lies against the carton
+STUCK = 0.75  # share of the piece's area that must stick, of what lies against the carton
 PULL = 2.0  # with which a flap is pulled open at its edge [N]
 PULL_TIME = 0.5  # [s]
 
