@@ -42,6 +42,8 @@ def mesh(
     radius_y: Annotated[str | None, typer.Option("--radius-y", metavar="LENGTH", help="Of a shell, along y.")] = None,
     units: Annotated[str | None, typer.Option("--units", help="Of the surface file: m, mm, cm, um or in.")] = None,
     repair: Annotated[bool, typer.Option("--repair", help="Mend the surface file; what was done is told.")] = False,
+    coat: Annotated[str | None, typer.Option("--coat", metavar="SIDE", help="That senses, as +z; else found.")] = None,
+    held: Annotated[str | None, typer.Option("--held", metavar="SIDE", help="That is bonded; else found.")] = None,
 ) -> None:
     """Fill a pad with tetrahedra of about one volume, find its coat and its held faces, tell the quality.
 
@@ -70,13 +72,26 @@ def mesh(
             bar.loading("making the mesh", 0.2)
         made = make_gel(gel)
         bar.loading("finding the coat", 0.95)
-        coat, held = find_faces("pad", Sensor(link="link", gel=gel), made)
+        given = Sensor(link="link", gel=gel, coat=_side("--coat", coat), held=_side("--held", held))
+        coated, bonded = find_faces("pad", given, made)
         write_vtk(output, made.vertices, made.tets, f"{source} for a tactile sensor")
     except (SceneError, OSError) as error:
         raise refuse(str(error)) from None
     finally:
         bar.stop()
-    _report(output, gel, made, coat, held)
+    _report(output, gel, made, coated, bonded)
+    chosen = "".join(f", {key}: {side}" for key, side in (("coat", coat), ("held", held)) if side)
+    written = f"gel: {{type: mesh, file: {output.name}, units: m}}{chosen}"
+    console.print(escape(f"In a sensor file:  {written}"), soft_wrap=True)
+
+
+def _side(option: str, text: str | None):
+    from scenes.placed import REGIONS
+    from scenes.sensors import Faces
+
+    if text is not None and text not in REGIONS:
+        raise refuse(f"{option} {text}: legal sides: {', '.join(REGIONS)}")
+    return None if text is None else Faces(side=text)
 
 
 @sensor.command()
@@ -136,6 +151,14 @@ def _gel(source: str, options: dict[str, str | None]):
         raise refuse(error.message) from None
 
 
+def _facing(made, coat: np.ndarray) -> str:
+    """Mean direction of the coat, as a text."""
+    from engine.mesh.rest import triangle_normals
+
+    mean = triangle_normals(made.vertices, coat).sum(axis=0)
+    return "({:.2f}, {:.2f}, {:.2f})".format(*(mean / np.linalg.norm(mean) + 0.0))
+
+
 def _report(output: Path, gel, made, coat: np.ndarray, held: np.ndarray) -> None:
     from engine.mesh.rest import triangle_areas
     from scenes.gel_mesh import quality
@@ -155,7 +178,7 @@ def _report(output: Path, gel, made, coat: np.ndarray, held: np.ndarray) -> None
                                f"(asked for {1e9 * gel.cell_volume:.3g})"),
         ("shortest edge", f"{1e3 * found['shortest_edge']:.3g} mm"),
         ("shape, worst and mean", f"{worst:.2f}, {found['mean_shape']:.2f} (1 = regular, 0 = flat)"),
-        ("coat", f"{len(coat)} triangles, {area:.4g} mm2"),
+        ("coat", f"{len(coat)} triangles, {area:.4g} mm2, facing {_facing(made, coat)}"),
         ("held", f"{len(held)} points"),
     )  # fmt: skip
     for name, value in rows:
@@ -163,7 +186,6 @@ def _report(output: Path, gel, made, coat: np.ndarray, held: np.ndarray) -> None
     console.print(table)
     if worst < 0.1:
         console.print("[yellow]Some cells are nearly flat: larger or smaller cells may be better shaped.[/yellow]")
-    console.print(escape(f"In a sensor file:  gel: {{type: mesh, file: {output.name}, units: m}}"), soft_wrap=True)
 
 
 @sensor.command()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.mesh.proximity import point_triangle_distances
-from engine.mesh.rest import triangle_normals
+from engine.mesh.rest import triangle_areas, triangle_normals
 from engine.mesh.topology import boundary_of_tets
 from scenes.errors import SceneError
 from scenes.gel_mesh import GelMesh
@@ -15,7 +15,8 @@ from scenes.mesh_files import read_surface
 from scenes.regions import on_side
 from scenes.sensors import Faces, GelPad
 
-FACING = np.cos(np.deg2rad(45.0))  # a coat that is not given: faces turned from +z by less
+FACING = np.cos(np.deg2rad(45.0))  # faces turned from a direction by less count as facing it
+THIN = 0.8  # extent of the thinnest axis over that of the next one, below which the gel is a layer across it
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,10 @@ class Surface:
 def find_faces(name: str, pad: GelPad, mesh: GelMesh, link: Surface | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Coat triangles (k, 3), wound outwards, and held vertices (h,), both by vertex id of the mesh.
 
-    Not given, the coat is the outer side of a box or layer, else the faces turned to +z, and the held faces are the
-    inner side, else those turned away from the coat. link: surface of what holds the pad, in the gel frame.
+    Not given, the coat is the outer side of a box or layer, else the larger of the two sides across the thinnest axis
+    (a bulging side is larger than the one behind it; of equal ones that in the positive direction; without a thinnest
+    axis +z), and the held faces are the inner side, else those turned away from the coat. link: surface of what holds
+    the pad, in the gel frame.
 
     Raises SceneError: no such faces, a coat that is held altogether, `link: true` without a link's surface.
     """
@@ -41,7 +44,7 @@ def find_faces(name: str, pad: GelPad, mesh: GelMesh, link: Surface | None = Non
     elif mesh.outer is not None:
         coat = np.isin(surface.triangles, mesh.outer).all(axis=1)
     else:
-        coat = normals[:, 2] > FACING
+        coat = normals @ outward_direction(surface, normals) > FACING
     if not coat.any():
         raise SceneError(
             f"{name}: no coat was found: {_asked(pad.coat)}; {_directions(surface, normals)}",
@@ -65,6 +68,18 @@ def find_faces(name: str, pad: GelPad, mesh: GelMesh, link: Surface | None = Non
     if not free.any():
         raise SceneError(f"{name}: every face of the coat is held; nothing could move", pad.place)
     return surface.triangles[coat], held_vertices
+
+
+def outward_direction(surface: Surface, normals: np.ndarray) -> np.ndarray:
+    """Axis (3,) along which a gel of which nothing is said senses; see `find_faces`."""
+    extents = np.ptp(surface.vertices[np.unique(surface.triangles)], axis=0)
+    order = np.argsort(extents)
+    axis = int(order[0]) if extents[order[0]] < THIN * extents[order[1]] else 2
+    area = triangle_areas(surface.vertices, surface.triangles)
+    ahead, behind = (area[sign * normals[:, axis] > FACING].sum() for sign in (1.0, -1.0))
+    direction = np.zeros(3)
+    direction[axis] = -1.0 if behind > 1.001 * ahead else 1.0
+    return direction
 
 
 def unit_normals(surface: Surface) -> np.ndarray:
@@ -123,7 +138,7 @@ def _near(surface: Surface, other: Surface, within: float) -> np.ndarray:
     return near[surface.triangles].all(axis=1)
 
 
-def _asked(faces: Faces | None, default: str = "turned to +z") -> str:
+def _asked(faces: Faces | None, default: str = "turned outwards") -> str:
     if faces is None:
         return f"none is given and no face is {default}"
     given = {

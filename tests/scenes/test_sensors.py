@@ -184,6 +184,19 @@ def test_faces_of_a_closed_surface_are_found_or_chosen():
     assert len(boundary_of_tets(mesh.tets)) > len(coat)
 
 
+@pytest.mark.parametrize("outward", [(1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0)])
+def test_the_coat_of_a_bulging_layer_is_its_outer_side(outward):
+    """Found from the mesh alone, wherever the layer looks: the outer side is the larger one."""
+    gel = ShellGel(size=(0.02, 0.016), thickness=0.002, radius_x=0.03, radius_y=0.02, cells=(10, 8, 2))
+    shell, axis = make_gel(gel), int(np.argmax(np.abs(outward)))
+    turn = np.roll(np.eye(3), axis + 1, axis=0) * (1.0 if sum(outward) > 0 else -1.0)
+    assert turn @ [0.0, 0.0, 1.0] == pytest.approx(outward)
+    turned = shell.vertices @ turn.T
+    flip = [0, 2, 1, 3] if np.linalg.det(turn) < 0 else [0, 1, 2, 3]
+    coat, held = find_faces("a", Sensor(link="l"), GelMesh(turned, shell.tets[:, flip]))
+    assert set(np.unique(coat)) == set(shell.outer) and set(held) == set(shell.inner)
+
+
 def test_a_filled_surface_becomes_a_pad(tmp_path, monkeypatch):
     pytest.importorskip("pytetwild")
     monkeypatch.setenv("TACKTILE_CACHE", str(tmp_path))
