@@ -1,9 +1,10 @@
 """Robots through their joint range and touched on every pad.
 
 Range: each free joint alone goes from the start pose to its lower limit, to its upper one and back, in strides of at
-most 10 degrees or 2 mm, while the others stay; then all go together towards both ends. A joint counts as far as the
-link that it moves got. After each stride every surface is tested for crossings (engine.contact.intersections, with the
-model's own filters: links that a joint joins, and what touches at the start, may overlap).
+most 10 degrees or 4 mm, while the others stay; then all go together towards both ends. Where a link is held back (by
+another link: self-collision is on) the motion turns round. A joint counts as far as the link that it moves got. After
+each stride every surface is tested for crossings (engine.contact.intersections, with the model's own filters: links
+that a joint joins, and what touches at the start, may overlap).
 
 Touch: a ball of 5 mm radius is put 0.5 mm above the middle of a pad's coat and pressed 0.5 mm into it.
 """
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-TURN, SLIDE = np.radians(10.0), 2e-3  # [rad], [m] of a stride
+TURN, SLIDE = np.radians(10.0), 4e-3  # [rad], [m] of a stride
 BALL, ABOVE, DEEP = 5e-3, 5e-4, 5e-4  # [m]
 PROBE = "probe"
 FAR = (0.0, 0.0, -2.0)  # [m] where the ball waits
@@ -91,8 +92,8 @@ class Swept:
     reached: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
-def sweep(scene, engine, joints=None, strides: int | None = None, watch: Callable = lambda text: None) -> Swept:
-    """See the module. joints: coordinates to move, None: all; strides: at most so many a joint and way (a test)."""
+def sweep(scene, engine, joints=None, watch: Callable = lambda text: None) -> Swept:
+    """See the module. joints: coordinates to move one by one, None: all, and then all together."""
     from engine.contact.intersections import Intersections
 
     robot = next(iter(scene.robots.values()))
@@ -101,38 +102,41 @@ def sweep(scene, engine, joints=None, strides: int | None = None, watch: Callabl
     swept, control = Swept(reached=np.zeros(k.size)), engine.control()
     low, high = np.maximum(k.lower, -np.pi), np.minimum(k.upper, np.pi)
 
-    def go(q: np.ndarray) -> np.ndarray:
+    def go(q: np.ndarray) -> tuple[np.ndarray, bool]:
         robot.write(control, engine.driven_bodies, q)
         report = engine.step(control)
         swept.strides += 1
         swept.newton += report.newton_iterations
         swept.unconverged += not report.converged
-        swept.blocked += any("blocked" in m or "held back" in m for m in report.messages)
+        held = any("blocked" in m or "held back" in m for m in report.messages)
+        swept.blocked += held
         swept.intersecting += len(oracle.find(engine.positions())) > 0
-        return robot.coordinates({body: engine.body_transform(body) for body in robot.bodies})[0]
+        return robot.coordinates({body: engine.body_transform(body) for body in robot.bodies})[0], held
 
     for i in range(k.size) if joints is None else joints:
         watch(f"joint {k.names[i]}")
         seen = [robot.start[i]]
         for end in (low[i], high[i], robot.start[i]):
-            for value in _strides(k, i, seen[-1], end, strides):
+            for value in _strides(k, i, seen[-1], end):
                 q = robot.start.copy()
                 q[i] = value
-                seen.append(float(go(q)[i]))
+                reached, held = go(q)
+                seen.append(float(reached[i]))
+                if held:
+                    break
         swept.reached[i] = (max(seen) - min(seen)) / max(high[i] - low[i], 1e-12)
     watch("all joints")
-    for end in (low, robot.start, high, robot.start):
+    for end in (low, robot.start, high, robot.start) if joints is None else ():
         begin = robot.coordinates({body: engine.body_transform(body) for body in robot.bodies})[0]
-        count = min(24, strides or 24)
-        for share in np.arange(1, count + 1) / count:
-            go(begin + share * (end - begin))
+        for share in np.arange(1, 13) / 12:
+            if go(begin + share * (end - begin))[1]:
+                break
     return swept
 
 
-def _strides(k, i: int, begin: float, end: float, most: int | None) -> np.ndarray:
+def _strides(k, i: int, begin: float, end: float) -> np.ndarray:
     joint = next(j for j in k.robot.joints if j.name == k.names[i])
     count = max(1, int(np.ceil(abs(end - begin) / (SLIDE if joint.kind == "prismatic" else TURN))))
-    count = count if most is None else min(count, most)
     return begin + (end - begin) * np.arange(1, count + 1) / count
 
 

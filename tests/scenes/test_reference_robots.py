@@ -56,7 +56,7 @@ def test_pads_feel_and_strides_leave_no_intersection(tmp_path, name):
     assert felt.converged and 3e-4 < felt.depth < 8e-4 and felt.force > 0.1 and felt.quiet < 1e-5
     engine.reset()
     joints = [scene.robots["robot"].kinematics.size - 1]
-    swept = sweep(scene, engine, joints, strides=3)
+    swept = sweep(scene, engine, joints)
     assert swept.intersecting == 0 and swept.unconverged == 0 and swept.reached[joints[0]] > 0.9
 
 
