@@ -6,6 +6,7 @@ the points are gated, filtered and turned into a pose and a pinch.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -99,8 +100,13 @@ class CameraHand:
 
 
 def command(side: str = "right", python: str = "~/.cache/tacktile/hands/bin/python") -> str:
-    """The line that starts the camera's process in its own environment."""
-    return f"{python} {CAMERA_SCRIPT} --model ~/.cache/tacktile/hands/hand_landmarker.task --side {side}"
+    """The line that starts the camera's process in its own environment. It may end up among the events of a recording,
+    so no user's name stands in it."""
+    script = str(CAMERA_SCRIPT)
+    home = str(Path.home())
+    if script.startswith(home + os.sep):
+        script = "~" + script[len(home) :]
+    return f"{python} {script} --model ~/.cache/tacktile/hands/hand_landmarker.task --side {side}"
 
 
 def setup_lines() -> str:

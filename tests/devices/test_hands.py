@@ -339,5 +339,11 @@ def test_the_doctor_gives_the_lines(tmp_path, monkeypatch):
     assert hands.probe().ok and "--input hands" in hands.probe().message
 
 
+def test_the_line_to_type_names_no_user(monkeypatch):
+    monkeypatch.setattr(hands, "CAMERA_SCRIPT", Path("/home/someone/src/devices/hand_camera.py"))
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/someone"))
+    assert "~/src/devices/hand_camera.py" in hands.command() and "someone" not in hands.command()
+
+
 def test_network_and_hands_share_nothing_but_the_protocol():
     assert NetworkDevice("").port not in hands.PORTS.values()
