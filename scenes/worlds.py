@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from engine.tactile.memory import free_bytes
 from scenes.config import SceneConfig, overridden
 from scenes.errors import SceneError
 from scenes.randomise import Draw, generator, sample, written
@@ -153,24 +153,8 @@ def check_memory(model, worlds: int, free: float | None, place=None) -> None:
 
 def free_memory(device: str) -> float | None:
     """Memory that may still be taken on `device` [byte], None where the system does not say."""
-    if device != "cpu":
-        import warp as wp
-
-        return float(wp.get_device(device).free_memory)
-    found = [value for value in (_available(), _group_room()) if value is not None]
-    return min(found) if found else None
-
-
-def _available() -> float | None:
-    if os.name == "nt":
-        return _windows_available()
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024.0 * float(line.split()[1])
-    except OSError:
-        return None
-    return None
+    found = [value for value in (free_bytes(device), _group_room() if device == "cpu" else None) if value is not None]
+    return float(min(found)) if found else None
 
 
 def _group_room() -> float | None:
@@ -182,18 +166,3 @@ def _group_room() -> float | None:
         return None if limit == "max" else float(limit) - used
     except (OSError, ValueError):
         return None
-
-
-def _windows_available() -> float | None:
-    import ctypes
-
-    class Status(ctypes.Structure):
-        _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
-            (name, ctypes.c_ulonglong)
-            for name in ("total", "available", "page_total", "page_free", "virtual_total", "virtual_free", "extended")
-        ]  # fmt: skip
-
-    status = Status(length=ctypes.sizeof(Status))
-    if not ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
-        return None
-    return float(status.available)

@@ -10,7 +10,8 @@ from bench.cloth_problem import Cloth, TacktileCloth
 from bench.pad_problem import Indentation, Indenter, graded, hertz_force, layer_force, pad_mesh
 
 NAMES = (
-    "cloth", "kill", "memory", "meshes", "pad", "startup", "stiff_strip", "stress", "strip_on_box", "tactile_press",
+    "cloth", "kill", "memory", "meshes", "pad", "startup", "stiff_strip", "stress", "strip_on_box", "tactile",
+    "tactile_peg", "tactile_press", "tactile_worlds",
     "tape_peel", "tape_turns",
 )  # fmt: skip
 
