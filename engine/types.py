@@ -131,7 +131,7 @@ class Model:
     point_measured: wp.array | None = None  # 1 for mesh vertices, 0 for handles of bodies and joints; None = by meshes
     node_unused: wp.array | None = None  # 1 while no point rides on a node (its vertex is grasped), int (N,); None = 0
     warnings: tuple[str, ...] = ()  # what the start checks found suspicious
-    source: object = None  # engine.builder.recut.Source: what it was built from, for edits of a mesh; None: no such edits
+    source: object = None  # engine.builder.recut.Source: what it was built from, for edits of a mesh; None: none
     template: object = None  # engine.builder.worlds.World: world 0, whose topology all worlds share
 
     @property
