@@ -62,6 +62,7 @@ class Gamepad:
         self._sequence = 0
         self._t_receive = clock()
         self._rumbled_at, self._rumbled = -np.inf, (0.0, 0.0)
+        self._felt, self._knock = frozenset(), False  # events of the last feedback; one of them waits to be told
 
     # ---- life
 
@@ -196,13 +197,15 @@ class Gamepad:
                 return
             low = min(feedback.force / RUMBLE_FULL_FORCE, 1.0)
             high = min(0.5 * feedback.grip_force / RUMBLE_FULL_FORCE, 0.5)
-            high = max(high, EVENT_STRENGTH if feedback.events else 0.0)
+            self._knock |= bool(set(feedback.events) - self._felt)  # an event that lasts knocks once
+            self._felt = frozenset(feedback.events)
+            high = max(high, EVENT_STRENGTH if self._knock else 0.0)
             now = self._clock()
             same = max(abs(low - self._rumbled[0]), abs(high - self._rumbled[1])) < 0.05
             quiet = low < 0.02 and high < 0.02 and max(self._rumbled) < 0.02
             if quiet or now - self._rumbled_at < RUMBLE_PERIOD * (2.0 if same else 1.0):
                 return
-            self._rumbled_at, self._rumbled = now, (low, high)
+            self._rumbled_at, self._rumbled, self._knock = now, (low, high), False
             self._pads.rumble(self._pad, low, high, RUMBLE_LENGTH)
 
     def describe(self) -> dict[str, Any]:

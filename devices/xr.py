@@ -168,6 +168,7 @@ class XrController(_XrDevice):
         self._buttons = Buttons((keymap or load_keymap()).xr)
         self._reading = HandReading()
         self._pulsed_at = -np.inf
+        self._felt, self._knock = frozenset(), False  # events of the last feedback; one of them waits to be told
 
     def take(self, controller: HandReading, hand: HandReading, now: float) -> None:
         """From the reader thread: every button edge is kept until the next poll."""
@@ -215,10 +216,12 @@ class XrController(_XrDevice):
     def feedback(self, feedback: Feedback) -> None:
         """Hums with the force on the tool; an event is a knock."""
         amplitude = min(max(feedback.force, feedback.grip_force) / HAPTIC_FULL_FORCE, 1.0)
-        amplitude = max(amplitude, 0.8 if feedback.events else 0.0)
+        self._knock |= bool(set(feedback.events) - self._felt)  # an event that lasts knocks once
+        self._felt = frozenset(feedback.events)
+        amplitude = max(amplitude, 0.8 if self._knock else 0.0)
         now = self._clock()
         if amplitude >= 0.02 and now - self._pulsed_at >= HAPTIC_PERIOD:
-            self._pulsed_at = now
+            self._pulsed_at, self._knock = now, False
             self._link.pulse(self.side, amplitude)
 
     def describe(self) -> dict[str, Any]:

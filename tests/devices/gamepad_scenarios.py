@@ -219,6 +219,8 @@ def rumble():
     clock[0] += 0.25
     pad.feedback(Feedback(force=100.0, events=("touch",)))
     second = hand.rumbles[len(first) :]
+    clock[0] += 0.25
+    pad.feedback(Feedback(force=100.0, events=("touch",)))  # it goes on touching: no second knock
     clock[0] += 0.12
     pad.feedback(Feedback())
     third = hand.rumbles[len(first) + len(second) :]

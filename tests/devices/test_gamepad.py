@@ -70,7 +70,7 @@ def test_rumble_tells_force_and_events():
     assert got["quiet"] == 0
     assert got["first"] == [[32767, 0]]
     assert got["second"] == [[65535, int(0.8 * 65535)]]
-    assert got["third"] == [[0, 0]]
+    assert got["third"] == [[65535, 0], [0, 0]]
 
 
 def test_two_pads_by_name():
