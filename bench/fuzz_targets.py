@@ -432,10 +432,12 @@ def _read_meta(path: Path) -> None:
     list_episodes(path.parent)
 
 
+QUICK_SCENES = tuple(f"scenes/{name}.yaml" for name in ("strip_on_box", "cut", "peel", "stress_drop", "tactile_press"))
+
 TARGETS = [
     Target("scene", ".yaml", lambda: _files("scenes/*.yaml"), _read_scene, _scene_refusals, 0.12,
            around=_scene_surroundings),
-    Target("scene_built", ".yaml", lambda: _files("scenes/*.yaml"), _build_scene, _scene_refusals, 0.01,
+    Target("scene_built", ".yaml", lambda: _files(*QUICK_SCENES), _build_scene, _scene_refusals, 0.01,
            around=_scene_surroundings),
     Target("sensor", ".yaml", _sensor_seeds, _read_sensor, _scene_refusals, 0.12),
     Target("episode_h5", ".h5", lambda: _in_folder(lambda f: _recorded(f, True)), _read_episode, _episode_refusals,
