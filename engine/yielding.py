@@ -1,10 +1,11 @@
-"""Rest positions of joint springs that gave way: state of the run, kept beside the energies that a rebuild makes anew."""
+"""Rest positions of joint springs that gave way: state of the run, beside the energies that a rebuild makes anew."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from engine.types import Model
+
 
 class Yielding:
     """What the springs of every joint that yields pull to, by energy [m or rad].

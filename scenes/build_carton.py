@@ -21,8 +21,8 @@ MAX_ANGLE = 3.0  # to which a flap opens [rad]
 @dataclass(frozen=True)
 class Flap:
     """Where a flap is, in the carton's frame. hinge (3,): middle of the crease [m]; inward (3,): unit vector from the
-    crease to the seam when closed; reach: from the crease to the free edge [m]; inset: from the crease to the board [m];
-    width: along the crease [m]; taper: by which each side edge runs in from the crease to the free edge [m]."""
+    crease to the seam when closed; reach: from the crease to the free edge [m]; inset: from the crease to the board
+    [m]; width: along the crease [m]; taper: by which each side edge runs in from the crease to the free edge [m]."""
 
     hinge: np.ndarray
     inward: np.ndarray

@@ -35,7 +35,7 @@ class Dispenser(Placed):
     density: float = setting(Quantity("density", above=0.0), "of frame and roller", 600.0)
     force_limit: float | None = setting(OrNone(Quantity("force", above=0.0)), "with which it may be moved", 40.0)
     drive_stiffness: float = setting(
-        Quantity("stiffness", above=0.0), "with which it is moved: soft, so that a blocked one presses and keeps its pose",
+        Quantity("stiffness", above=0.0), "with which it is moved: soft, so that a blocked one presses without turning",
         8e3,
     )  # fmt: skip
     contact: ContactMaterial = contact_setting(kappa=1e6, friction_mu=0.15, dhat=1.5e-4)

@@ -239,8 +239,8 @@ class ModelBuilder:
 
         anchor (3,) world [m]; axis (3,) world (revolute, prismatic; positive = child turns or moves about it relative
         to the parent). lower, upper [m or rad] and drive act on the joint coordinate, which is `position` at the
-        start. stiffness [N/m] of the ties. ignore_contact: the two bodies do not touch each other. spring, in place of a
-        drive, and friction give way: see JointSpring, JointFriction.
+        start. stiffness [N/m] of the ties. ignore_contact: the two bodies do not touch each other. spring, in place of
+        a drive, and friction give way: see JointSpring, JointFriction.
         """
         owner = f"joint '{name}'"
         if name in self.joints:
@@ -272,8 +272,8 @@ class ModelBuilder:
             lever = 0.5 * float(np.linalg.norm(mesh.max(axis=0) - mesh.min(axis=0)))
         direction = unit_axis(owner, axis)
         self.joints[name] = JointPart(
-            name, kind, parent_index, child_index, place, direction, low, high, drive, stiffness, lever, position, spring,
-            friction,
+            name, kind, parent_index, child_index, place, direction, low, high, drive, stiffness, lever, position,
+            spring, friction,
         )  # fmt: skip
         if parent is not None and ignore_contact and child in self.parts and parent in self.parts:
             self.ignore_contact(parent, child)

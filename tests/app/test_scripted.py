@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from app.goals import load_goals
 from app.loop import FrameLoop, Wiring
 from app.operator import Operator
-from app.goals import load_goals
 from app.scripted import SeeingOperator, open_input
 from app.session import Session
 from tests.app.fake_scene import DT, FakeEngine, FakeScene

@@ -81,8 +81,19 @@ def panel(state: ViewState, name: str, title: str, rect: Rect, scale: float, not
             lst.AddTriangleFilled((cx - size, cy - size * 0.7), (cx + size, cy - size * 0.7), (cx, cy + size), arrow)
         lst.AddText((x + 16 * scale, y), palette.packed(palette.TEXT), title)
         if note:
+            room = psim.GetContentRegionAvail()[0] - 28 * scale - psim.CalcTextSize(title)[0]
+            note = shortened(note, room)
             lst.AddText((psim.GetItemRectMax()[0] - psim.CalcTextSize(note)[0], y), palette.packed(color), note)
         yield not collapsed
+
+
+def shortened(text: str, room: float) -> str:
+    """`text`, or its end behind two dots when it is wider than `room` [px]: what matters of a status stands last."""
+    if psim.CalcTextSize(text)[0] <= room:
+        return text
+    while len(text) > 1 and psim.CalcTextSize(f"..{text}")[0] > room:
+        text = text[1:]
+    return f"..{text}"
 
 
 def log_item(state: ViewState, name: str) -> None:

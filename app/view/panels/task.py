@@ -32,13 +32,19 @@ def draw(state: ViewState, layout: Layout) -> None:
 
 
 def _checklist(guide: dict, steps: list[str], hints: list[str]) -> None:
-    """Each stage with its tick; under the one to do next, its hint."""
-    for number, (step, (name, holds)) in enumerate(zip(steps, guide["stages"].items(), strict=True), 1):
+    """A line of stages that lights up, and of the one to do next what it asks and how."""
+    for place, (name, holds) in enumerate(guide["stages"].items()):
+        if place:
+            psim.SameLine(0, -1.0)
+            if psim.GetContentRegionAvail()[0] < psim.CalcTextSize(name)[0]:
+                psim.NewLine()
         current = name == guide["stage"]
-        mark = "done" if holds else f"{number}"
-        color = palette.GOOD if holds else palette.TEXT if current else palette.TEXT_DIM
-        theme.wrapped(f"{mark}  {step}", color)
-        if current and number <= len(hints):
-            theme.wrapped(hints[number - 1], palette.ACCENT)
+        theme.text(name, palette.GOOD if holds else palette.ACCENT if current else palette.TEXT_DIM)
+    psim.Spacing()
     if not guide["stage"]:
         theme.wrapped("Sealed.", palette.GOOD)
+        return
+    number = list(guide["stages"]).index(guide["stage"])
+    theme.wrapped(f"{number + 1}  {steps[number]}")
+    if number < len(hints):
+        theme.wrapped(hints[number], palette.TEXT_DIM)
