@@ -1,8 +1,8 @@
 """Scalar law of a joint: its coordinate q, the potential of q, and how its spring gives way. docs/physics/joints.md.
 
 A spring that yields is elastic and perfectly plastic, stiffness k and yield force F: a crease that keeps its fold,
-Coulomb friction in a bearing. It is implicit in the step: Huber(|q - target|; k, F) is minimised with the target frozen,
-and at the end of the step the target follows until |q - target| <= F/k, the return mapping of rate-independent
+Coulomb friction in a bearing. It is implicit in the step: Huber(|q - target|; k, F) is minimised with the target
+frozen, and at the end of the step the target follows until |q - target| <= F/k, the return mapping of rate-independent
 plasticity (Simo and Hughes 1998, 1.4.2). Turned on and on it resists with F; let go, it springs back by F/k.
 """
 

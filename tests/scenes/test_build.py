@@ -195,7 +195,8 @@ def test_meshes_from_files_are_judged_by_what_they_are_for(tmp_path):
 
 def test_solids_need_one_source_and_pads_need_pixels(tmp_path):
     solid = "entities:\n  s: {type: solid}\n"
-    assert "scene.yaml:2:6: entities.s needs either 'size' (a box), 'mesh' (a file) or 'balls'" in refusal(tmp_path, solid)
+    said = refusal(tmp_path, solid)
+    assert "scene.yaml:2:6: entities.s needs either 'size' (a box), 'mesh' (a file) or 'balls'" in said
     pad = "  pad: {type: pad, held_by: holder, position: [0, 0, -0.0125], coat: -z, held: +z,\n    "
     pad += "camera: {pixel_pitch: 1 um}}\n"
     message = refusal(tmp_path, BODY + pad)
