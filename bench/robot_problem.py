@@ -42,8 +42,10 @@ CASES = {
     "allegro": RobotCase("allegro/allegro_hand_description_right.urdf", "allegro/tac_fabr_1e-07.json"),
     "f_tac": RobotCase("f_tac_hand/urdf/f_tac_hand_rigid.urdf", "f_tac_hand/tac_fab_1e-08.json"),
     "robotiq_3f": RobotCase(
-        "robotiq_3f/robotiq-3f-gripper_articulated.urdf", ROBOTIQ, 'substitute: [[/mujoco/, /collision/], [_vis, ""]]'
-    ),
+        "robotiq_3f/robotiq-3f-gripper_articulated.urdf", ROBOTIQ,
+        # its file lets the fingers go through the palm
+        'substitute: [[/mujoco/, /collision/], [_vis, ""]]\n    force_limit: 40 N',
+    ),  # fmt: skip
 }
 
 

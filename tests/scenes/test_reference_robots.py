@@ -18,6 +18,7 @@ from tests.shared_data import shared_path
 
 DATA = shared_path("data", "taccel")
 pytestmark = pytest.mark.skipif(DATA is None, reason="the reference data are not beside the checkout")
+SHARES = {"panda": 0.99, "allegro": 0.99, "f_tac": 0.99, "robotiq_3f": 0.2}  # of its last joint; there two pads meet
 PADS = {"panda": 2, "allegro": 4, "f_tac": 17, "robotiq_3f": 7}
 
 
@@ -57,7 +58,7 @@ def test_pads_feel_and_strides_leave_no_intersection(tmp_path, name):
     engine.reset()
     joints = [scene.robots["robot"].kinematics.size - 1]
     swept = sweep(scene, engine, joints)
-    assert swept.intersecting == 0 and swept.unconverged == 0 and swept.reached[joints[0]] > 0.9
+    assert swept.intersecting == 0 and swept.unconverged == 0 and swept.reached[joints[0]] > SHARES[name]
 
 
 def test_a_mesh_that_is_not_there_is_named(tmp_path):
