@@ -138,11 +138,14 @@ def solve_kernel(
 class BandFactor:
     """Factors of all narrow components. `available` is False when the model has none."""
 
-    def __init__(self, model, assembly, stiffness_ratio: np.ndarray, always: bool = False):
+    def __init__(
+        self, model, assembly, stiffness_ratio: np.ndarray, always: bool = False, wanted: bool = True
+    ):  # fmt: skip
         """stiffness_ratio: elastic over inertial diagonal of each node (N,), by which a component's PCG cost is
-        estimated; always: factor every component up to the memory limit."""
+        estimated; always: factor every component up to the memory limit; wanted: False factors none, takes no
+        memory."""
         self.model, self.assembly, self.device = model, assembly, model.device
-        components = narrow_components(model, assembly.pattern, stiffness_ratio, always)
+        components = narrow_components(model, assembly.pattern, stiffness_ratio, always) if wanted else []
         self.available = bool(components)
         self.num_components = len(components)
         n = model.num_nodes

@@ -73,7 +73,8 @@ class System:
         self.assembly = Assembly(model, self.energies, self.pattern)
         self.jacobi = BlockJacobi(model, self.assembly)
         wants_band = options.linear_solver in ("auto", "band")
-        self.band = BandFactor(model, self.assembly, self._stiffness_ratio(), always=options.linear_solver == "band")
+        always = options.linear_solver == "band"
+        self.band = BandFactor(model, self.assembly, self._stiffness_ratio(), always=always, wanted=wants_band)
         self.use_band = wants_band and self.band.available
         self.solver_name = "direct" if options.linear_solver == "direct" else ("band" if self.use_band else "pcg")
         helped = self.interfaces if options.newton == "guided" else ()
