@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import warp as wp
 
+from engine.contact.stencils import Turns
+from engine.contact.turning import turn_gradients
+
 wp.set_module_options({"enable_backward": False})
 
 
@@ -42,6 +45,19 @@ def anchor_weights(q: wp.vec3d) -> wp.vec4d:
     """Stencil weights of u over (x, a, b, c), the turn of the normal left out [-]."""
     one = wp.float64(1.0)
     return wp.vec4d(one, q[0] + q[1] - one, -q[0], -q[1])
+
+
+@wp.func
+def follow_anchor(
+    q: wp.vec3d, x: wp.vec3d, a: wp.vec3d, b: wp.vec3d, c: wp.vec3d, k: int, turns: Turns
+) -> int:
+    """Write the turn of stencil k, so that du = sum_i (w_i I + turn_i n^T) dx_i is the opening's exact change."""
+    n = unit_normal(a, b, c)
+    g = turn_gradients(0, n, x, a, b, c)
+    turns.normal[k] = n
+    for corner in range(4):
+        turns.turn[k, corner] = g[corner] * q[2]
+    return 0
 
 
 @wp.func

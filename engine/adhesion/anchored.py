@@ -32,7 +32,7 @@ class AnchoredTerm(StencilTerm):
         self.sticky = sticky_surface(model, list(parts), self.law)
         self.size = size = self.sticky.size
         self.stride = stride_of(self.device)
-        self.blocks = StencilBlocks(max(size, 1), self.device)
+        self.blocks = StencilBlocks(max(size, 1), self.device, turning=True)
         self.touch = Touch(self.sticky, self.device)
         self.history, self.frozen, self.materials = self.History(), self.Frozen(), self.Materials()
         for struct, kind in ((self.history, self.History), (self.frozen, self.Frozen)):
@@ -135,7 +135,7 @@ class AnchoredTerm(StencilTerm):
             self.kernels[1],
             self.stride,
             [b.count, b.points, self.frozen, inputs.x, self.stride],
-            [b.block, b.gradient],
+            [b.block, b.turns, b.gradient],
             device=self.device,
         )
 

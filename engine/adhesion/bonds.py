@@ -12,11 +12,19 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from engine.adhesion.anchor import anchor_coordinates, anchor_gradient, anchor_place, anchor_weights, unit_normal
+from engine.adhesion.anchor import (
+    anchor_coordinates,
+    anchor_gradient,
+    anchor_place,
+    anchor_weights,
+    follow_anchor,
+    unit_normal,
+)
 from engine.adhesion.anchored import AnchoredTerm
 from engine.adhesion.sticking import NO_PAIR, material_of
 from engine.adhesion.sticky_surface import StickyArrays
 from engine.contact.narrow import CandidateArrays
+from engine.contact.stencils import Turns
 from engine.contact.term import MUTED
 from engine.distance.point_triangle import point_triangle_weights
 from engine.distance.stencil import weighted_difference
@@ -119,6 +127,7 @@ def derivatives_kernel(
     x: wp.array(dtype=wp.vec3d),
     stride: int,
     block_out: wp.array(dtype=wp.mat33d),
+    turns_out: Turns,
     gradient_out: wp.array2d(dtype=wp.vec3d),
 ):
     k = wp.tid()
@@ -142,6 +151,7 @@ def derivatives_kernel(
             block = block + wp.outer(n, n) * stiffness
             foot = anchor_weights(anchor_coordinates(y, a, b, c))  # dz/dx = n on the point, -weights n on the corners
         block_out[k] = block
+        follow_anchor(q, y, a, b, c, k, turns_out)
         for corner in range(4):
             spring = anchor_gradient(u * f.spring[k], q, a, b, c, corner)
             gradient_out[k, corner] = spring + push * foot[corner]

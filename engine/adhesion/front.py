@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from engine.adhesion.anchor import anchor_gradient, anchor_place, anchor_weights
+from engine.adhesion.anchor import anchor_gradient, anchor_place, anchor_weights, follow_anchor
 from engine.adhesion.anchored import AnchoredTerm
 from engine.adhesion.front_history import FrontHistory, FrontMaterials, launch_advance, launch_gate
 from engine.adhesion.front_law import (
@@ -23,6 +23,7 @@ from engine.adhesion.front_law import (
     front_value,
 )
 from engine.adhesion.sticky_surface import AdhesionPart, StickyArrays
+from engine.contact.stencils import Turns
 from engine.types import Model
 
 wp.set_module_options({"enable_backward": False})
@@ -86,10 +87,11 @@ def derivatives_kernel(
     x: wp.array(dtype=wp.vec3d),
     stride: int,
     block_out: wp.array(dtype=wp.mat33d),
+    turns_out: Turns,
     gradient_out: wp.array2d(dtype=wp.vec3d),
 ):
-    """Block: radial max(0, e''), tangential e'/u. It leaves out the turn of the partner's normal (small: the anchor's
-    height over its triangle's size), the gradient does not."""
+    """Block: radial max(0, e''), tangential e'/u. With the turn of the partner: Gauss-Newton, what is left out is the
+    force times the curvature of the anchor's way."""
     k = wp.tid()
     while k < count[0]:
         p = points[k]
@@ -106,6 +108,7 @@ def derivatives_kernel(
             radial = f.area[k] * front_radial(length, f.reached[k], f.peak[k], f.corners[k])
             block = block + wp.outer(n, n) * (radial - over_u)
         block_out[k] = block
+        follow_anchor(q, x[p[0]], a, b, c, k, turns_out)
         for corner in range(4):
             gradient_out[k, corner] = anchor_gradient(u * over_u, q, a, b, c, corner)
         k += stride

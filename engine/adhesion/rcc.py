@@ -10,6 +10,7 @@ from engine.adhesion.anchor import (
     anchor_gradient_turning,
     anchor_place,
     anchor_weights,
+    follow_anchor,
     unit_normal,
 )
 from engine.adhesion.anchored import AnchoredTerm
@@ -18,6 +19,7 @@ from engine.adhesion.sticking import BESIDE, NO_PAIR, material_of
 from engine.adhesion.sticky_surface import StickyArrays
 from engine.contact.barrier import barrier_gradient
 from engine.contact.narrow import CandidateArrays
+from engine.contact.stencils import Turns
 from engine.distance.point_triangle import point_triangle_weights
 from engine.distance.stencil import weighted_difference
 
@@ -122,6 +124,7 @@ def derivatives_kernel(
     x: wp.array(dtype=wp.vec3d),
     stride: int,
     block_out: wp.array(dtype=wp.mat33d),
+    turns_out: Turns,
     gradient_out: wp.array2d(dtype=wp.vec3d),
 ):
     k = wp.tid()
@@ -137,6 +140,7 @@ def derivatives_kernel(
         g = rcc_gradient(u, n, f.stiffness_normal[k], f.stiffness_tangential[k])
         turn = rcc_turn(u, n, f.stiffness_normal[k], f.stiffness_tangential[k]) * sign
         block_out[k] = rcc_block(u, n, f.stiffness_normal[k], f.stiffness_tangential[k])
+        follow_anchor(q, x[p[0]], a, b, c, k, turns_out)
         for corner in range(4):
             gradient_out[k, corner] = anchor_gradient_turning(g, turn, q, a, b, c, corner)
         k += stride

@@ -3,6 +3,9 @@
 A stencil contributes  J^T B J  with  J dx = sum_a w_a dx_point(a). Stencils whose node pairs all lie in the matrix
 pattern (a cloth on a table: the other side does not move) are folded into the matrix, so that the factor sees them;
 the others stay matrix-free and add their diagonal to the preconditioner.
+
+Terms whose displacement is measured against a surface that turns have  J dx = sum_a (w_a I + turn_a n^T) dx_point(a)
+with one unit normal n a stencil and turn_a across it (engine.contact.turning). Stencils without leave both out.
 """
 
 from __future__ import annotations
@@ -83,12 +86,45 @@ def scatter_gradient_kernel(
         c += stride
 
 
+@wp.struct
+class Turns:
+    """How stencils follow the turn of a surface; arrays without entries where they do not."""
+
+    turn: wp.array2d(dtype=wp.vec3d)  # by corner [-], across the normal, (C, 4)
+    normal: wp.array(dtype=wp.vec3d)  # (C,)
+    node_turn: wp.array2d(dtype=wp.vec3d)  # by entry of a stencil that stays matrix-free, (C, MAX_ENTRIES)
+    free_normal: wp.array(dtype=wp.vec3d)  # of such a stencil, (C,)
+
+
+@wp.func
+def turn_of_node(t: Turns, c: int, p: wp.vec4i, r: Riders, node: int) -> wp.vec3d:
+    """Of stencil c, gathered from the points that ride on the node [-]."""
+    total = wp.vec3d()
+    for a in range(4):
+        k = node - r.point_node[p[a]]
+        if k >= 0 and k < r.point_count[p[a]]:
+            w = r.point_weights[p[a]]
+            total = total + t.turn[c, a] * w[k]
+    return total
+
+
+@wp.func
+def turning_pair(
+    b: wp.mat33d, wi: wp.float64, wj: wp.float64, ti: wp.vec3d, tj: wp.vec3d, n: wp.vec3d
+) -> wp.mat33d:
+    """(wi I + ti n^T)^T B (wj I + tj n^T)."""
+    bj = b * tj
+    across = wp.outer(bj, n) * wi + wp.outer(n, wp.transpose(b) * ti) * wj
+    return b * (wi * wj) + across + wp.outer(n, n) * wp.dot(ti, bj)
+
+
 @wp.kernel
 def fold_kernel(
     count: wp.array(dtype=int),
     points: wp.array(dtype=wp.vec4i),
     weights: wp.array(dtype=wp.vec4d),
     block: wp.array(dtype=wp.mat33d),
+    t: Turns,
     first_side: wp.array(dtype=int),
     r: Riders,
     m: MatrixTarget,
@@ -101,6 +137,7 @@ def fold_kernel(
     free_block_out: wp.array(dtype=wp.mat33d),
 ):
     c = wp.tid()
+    turning = t.normal.shape[0] > 0
     while c < count[0]:
         nodes = entry_nodes()
         coefs = entry_weights()
@@ -110,7 +147,7 @@ def fold_kernel(
         w = weights[c]
         for a in range(4):
             point = p[a]
-            if w[a] != wp.float64(0.0):
+            if turning or w[a] != wp.float64(0.0):  # a corner of no weight may turn the surface
                 pw = r.point_weights[point]
                 for k in range(r.point_count[point]):
                     node = r.point_node[point] + k
@@ -129,6 +166,10 @@ def fold_kernel(
                                 sides[at] = int(1)
                         coefs[at] = coefs[at] + w[a] * pw[k]
         b = block[c]
+        normal = wp.vec3d()
+        ti = wp.vec3d()
+        if turning:
+            normal = t.normal[c]
         inside = int(1)
         for i in range(n):
             for j in range(i):
@@ -136,23 +177,37 @@ def fold_kernel(
                     inside = 0
         if inside == 1:
             for i in range(n):
+                if turning:
+                    ti = turn_of_node(t, c, p, r, nodes[i])
                 for j in range(n):
                     slot = find_slot(m.row_start, m.column, nodes[i], nodes[j])
-                    wp.atomic_add(m.values, slot, b * (coefs[i] * coefs[j]))
+                    pair = b * (coefs[i] * coefs[j])
+                    if turning:
+                        tj = turn_of_node(t, c, p, r, nodes[j])
+                        pair = turning_pair(b, coefs[i], coefs[j], ti, tj, normal)
+                    wp.atomic_add(m.values, slot, pair)
         else:
             at = wp.atomic_add(free_count, 0, 1)
             # A band or body block may take the pairs of one side only: dropping some off-diagonal blocks of a positive
             # semi-definite stencil and keeping others would make the preconditioner indefinite.
             entries_out[at] = n
             free_block_out[at] = b
+            if turning:
+                t.free_normal[at] = normal
             for i in range(n):
                 node_out[at, i] = nodes[i]
                 coefficient_out[at, i] = coefs[i]
+                if turning:
+                    ti = turn_of_node(t, c, p, r, nodes[i])
+                    t.node_turn[at, i] = ti
                 ni = nodes[i]
                 bi = r.node_body[ni]
                 for j in range(n):
                     nj = nodes[j]
                     pair = b * (coefs[i] * coefs[j])
+                    if turning:
+                        tj = turn_of_node(t, c, p, r, nj)
+                        pair = turning_pair(b, coefs[i], coefs[j], ti, tj, normal)
                     if bi >= 0:
                         if r.node_body[nj] == bi:
                             first = r.body_node[bi]
@@ -168,9 +223,12 @@ def fold_kernel(
 
 
 class StencilBlocks:
-    """Arrays of one kind of stencils (contacts, or friction) at capacity, and their folded / matrix-free split."""
+    """Arrays of one kind of stencils (contacts, or friction) at capacity, and their folded / matrix-free split.
 
-    def __init__(self, capacity: int, device: str):
+    turning: they follow the turn of a surface; who fills the stencils fills `turns.turn` and `turns.normal` as well.
+    """
+
+    def __init__(self, capacity: int, device: str, turning: bool = False):
         self.capacity, self.device = capacity, device
         zeros = lambda shape, dtype: wp.zeros(shape, dtype=dtype, device=device)  # noqa: E731
         self.count = zeros(1, int)
@@ -184,6 +242,9 @@ class StencilBlocks:
         self.node = zeros((capacity, MAX_ENTRIES), int)
         self.coefficient = zeros((capacity, MAX_ENTRIES), wp.float64)
         self.free_block = zeros(capacity, wp.mat33d)
+        self.turning, self.turns, rows = turning, Turns(), capacity if turning else 0
+        self.turns.turn, self.turns.normal = zeros((rows, 4), wp.vec3d), zeros(rows, wp.vec3d)
+        self.turns.node_turn, self.turns.free_normal = zeros((rows, MAX_ENTRIES), wp.vec3d), zeros(rows, wp.vec3d)
         self.stride = stride_of(device)
 
     def launch_scatter_gradient(self, riders: Riders, node_gradient) -> None:
@@ -200,7 +261,8 @@ class StencilBlocks:
         wp.launch(
             fold_kernel,
             self.stride,
-            [self.count, self.points, self.weights, self.block, self.first_side, riders, target, self.stride],
+            [self.count, self.points, self.weights, self.block, self.turns, self.first_side]
+            + [riders, target, self.stride],
             [self.free_count, self.entries, self.node, self.coefficient, self.free_block],
             device=self.device,
         )

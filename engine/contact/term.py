@@ -1,8 +1,9 @@
 """What an interface law with a history (cohesion, bonds) offers to the stepper.
 
-Like friction, its forces act through stencils of four points with weights that sum to zero and one 3x3 block, so
-assembly, solvers, line search and worlds need to know nothing of it. Its history (anchors, damage, ages) is part of the
-engine's state: frozen inside a step, advanced once at its end.
+Like friction, its forces act through stencils of four points with weights that sum to zero and one 3x3 block, and may
+follow the turn of the surface that they hold on to (engine.contact.turning), so assembly, solvers, line search and
+worlds need to know nothing of it. Its history (anchors, damage, ages) is part of the engine's state: frozen inside a
+step, advanced once at its end.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class StencilTerm:
         raise NotImplementedError
 
     def launch_derivatives(self, inputs: StepInputs) -> None:
-        """Write blocks.block (positive semi-definite [N/m]) and blocks.gradient (count, 4) [N] at inputs.x."""
+        """Write blocks.block (positive semi-definite [N/m]) and blocks.gradient (count, 4) [N] at inputs.x, and where
+        the blocks follow a turn, blocks.turns."""
         raise NotImplementedError
 
     def launch_value(self, inputs: StepInputs, world_energy) -> None:

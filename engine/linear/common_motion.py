@@ -203,7 +203,8 @@ class CommonMotion:
             return
         n, w = model.num_nodes, model.num_worlds
         places = model.node_start.numpy()[model.node_body.numpy() < 0]
-        self.size = wp.float64(max(float(np.ptp(places, axis=0).max(initial=0.0)), 1e-9))
+        reach = float(np.ptp(places, axis=0).max()) if len(places) else 0.0  # none: bodies alone
+        self.size = wp.float64(max(reach, 1e-9))
         self.member, self.bonds = (wp.zeros(k, dtype=int, device=self.device) for k in (n, w))
         self.middle = wp.zeros(w, dtype=wp.vec3d, device=self.device)
         self.number = wp.zeros(w, dtype=wp.float64, device=self.device)

@@ -14,12 +14,16 @@ def stencil_matrix(stencils, num_nodes: int):
     node = stencils.node.numpy()[:count]
     coefficient = stencils.coefficient.numpy()[:count]
     block = stencils.free_block.numpy()[:count]
+    follow = coefficient[:, :, None, None] * np.eye(3)  # of an entry: from its displacement to what the block acts on
+    if stencils.turning:
+        turn, normal = stencils.turns.node_turn.numpy()[:count], stencils.turns.free_normal.numpy()[:count]
+        follow = follow + turn[:, :, :, None] * normal[:, None, None, :]
     rows, cols, values = [], [], []
     for k in range(node.shape[1]):
         for m in range(node.shape[1]):
             keep = (entries > k) & (entries > m)
             rows.append(node[keep, k]), cols.append(node[keep, m])
-            values.append(block[keep] * (coefficient[keep, k] * coefficient[keep, m])[:, None, None])
+            values.append(follow[keep, k].transpose(0, 2, 1) @ block[keep] @ follow[keep, m])
     row, col, value = np.concatenate(rows), np.concatenate(cols), np.concatenate(values)
     i = (3 * row[:, None, None] + np.arange(3)[None, :, None]) + np.zeros((1, 1, 3), int)
     j = (3 * col[:, None, None] + np.arange(3)[None, None, :]) + np.zeros((1, 3, 1), int)

@@ -48,3 +48,45 @@ def multiply_stencils_kernel(
         for k in range(n):
             wp.atomic_add(ap_out, node[c, k], f * coefficient[c, k])
         c += stride
+
+
+@wp.kernel
+def multiply_turning_kernel(
+    # Stencil blocks that are not folded into the matrix and follow the turn of a surface:
+    count: wp.array(dtype=int),
+    entries: wp.array(dtype=int),
+    node: wp.array2d(dtype=int),
+    coefficient: wp.array2d(dtype=wp.float64),
+    block: wp.array(dtype=wp.mat33d),
+    node_turn: wp.array2d(dtype=wp.vec3d),
+    normal: wp.array(dtype=wp.vec3d),
+    stride: int,
+    # In:
+    p: wp.array(dtype=wp.vec3d),
+    # Out:
+    ap_out: wp.array(dtype=wp.vec3d),
+):
+    c = wp.tid()
+    while c < count[0]:
+        m = entries[c]
+        n = normal[c]
+        u = wp.vec3d()
+        for k in range(m):
+            q = p[node[c, k]]
+            u = u + q * coefficient[c, k] + node_turn[c, k] * wp.dot(n, q)
+        f = block[c] * u
+        for k in range(m):
+            wp.atomic_add(ap_out, node[c, k], f * coefficient[c, k] + n * wp.dot(node_turn[c, k], f))
+        c += stride
+
+
+def launch_multiply_stencils(blocks, p, ap) -> None:
+    """ap += J^T B J p of the stencils that stay matrix-free. blocks: engine.contact.stencils.StencilBlocks."""
+    b, turning = blocks, [blocks.turns.node_turn, blocks.turns.free_normal] if blocks.turning else []
+    wp.launch(
+        multiply_turning_kernel if blocks.turning else multiply_stencils_kernel,
+        b.stride,
+        [b.free_count, b.entries, b.node, b.coefficient, b.free_block, *turning, b.stride, p],
+        [ap],
+        device=b.device,
+    )

@@ -18,7 +18,7 @@ from engine.linear.assembly import Assembly
 from engine.linear.band import BandFactor
 from engine.linear.common_motion import CommonMotion
 from engine.linear.jacobi import BlockJacobi
-from engine.linear.operator import multiply_kernel, multiply_stencils_kernel
+from engine.linear.operator import launch_multiply_stencils, multiply_kernel
 from engine.linear.pattern import build_pattern
 from engine.linear.pcg import ConjugateGradients
 from engine.options import Options
@@ -321,13 +321,7 @@ class System:
         )
         if self.has_contact:
             for b in self.stencils:
-                wp.launch(
-                    multiply_stencils_kernel,
-                    self.stride,
-                    [b.free_count, b.entries, b.node, b.coefficient, b.free_block, self.stride, p],
-                    [ap],
-                    device=self.device,
-                )
+                launch_multiply_stencils(b, p, ap)
 
     def precondition(self, r, z) -> None:
         self._precondition_local(r, z)

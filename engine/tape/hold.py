@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from engine.adhesion.anchor import anchor_gradient, anchor_place
-from engine.contact.stencils import StencilBlocks, stride_of
+from engine.adhesion.anchor import anchor_gradient, anchor_place, follow_anchor
+from engine.contact.stencils import StencilBlocks, Turns, stride_of
 from engine.contact.term import StencilTerm
 from engine.energies.base import StepInputs
 
@@ -34,6 +34,7 @@ def hold_derivatives_kernel(
     stride: int,
     # Out:
     block_out: wp.array(dtype=wp.mat33d),
+    turns_out: Turns,
     gradient_out: wp.array2d(dtype=wp.vec3d),
 ):
     c = wp.tid()
@@ -42,6 +43,7 @@ def hold_derivatives_kernel(
         q = anchor[c]
         force = opening(p, q, x) * stiffness[c]
         block_out[c] = wp.identity(n=3, dtype=wp.float64) * stiffness[c]
+        follow_anchor(q, x[p[0]], x[p[1]], x[p[2]], x[p[3]], c, turns_out)
         for a in range(4):
             gradient_out[c, a] = anchor_gradient(force, q, x[p[1]], x[p[2]], x[p[3]], a)
         c += stride
@@ -75,7 +77,7 @@ class Hold(StencilTerm):
         coordinates of engine.adhesion.anchor; stiffness (F,) [N/m]."""
         count, place = len(stencils), np.asarray(place, float)
         self.device, self.stride = device, stride_of(device)
-        self.blocks = b = StencilBlocks(max(count, 1), device)
+        self.blocks = b = StencilBlocks(max(count, 1), device, turning=True)
         b.points.assign(np.ascontiguousarray(stencils, np.int32))
         b.weights.assign(np.column_stack([np.ones(count), place[:, 0] + place[:, 1] - 1.0, -place[:, :2]]))
         b.first_side.fill_(1)
@@ -92,7 +94,7 @@ class Hold(StencilTerm):
             hold_derivatives_kernel,
             self.stride,
             [b.count, b.points, self.anchor, self.stiffness, inputs.x, self.stride],
-            [b.block, b.gradient],
+            [b.block, b.turns, b.gradient],
             device=self.device,
         )
 

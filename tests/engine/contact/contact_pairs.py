@@ -133,9 +133,12 @@ class Launcher:
         return stencil_hessian(self.weights.numpy(), self.block.numpy())
 
 
-def stencil_hessian(weights: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """J^T B J with J dx = sum_a w_a dx_a, (n, 12, 12)."""
-    return np.einsum("na,nij,nb->naibj", weights, block, weights).reshape(len(weights), 12, 12)
+def stencil_hessian(weights: np.ndarray, block: np.ndarray, turn=None, normal=None) -> np.ndarray:
+    """J^T B J with J dx = sum_a (w_a I + turn_a n^T) dx_a, (n, 12, 12). turn (n, 4, 3), normal (n, 3), or no turn."""
+    follow = np.einsum("na,ij->naij", weights, np.eye(3))
+    if turn is not None:
+        follow = follow + np.einsum("nai,nj->naij", turn, normal)
+    return np.einsum("naki,nkl,nblj->naibj", follow, block, follow).reshape(len(weights), 12, 12)
 
 
 def differences(function, x: np.ndarray, step: np.ndarray) -> np.ndarray:
