@@ -92,8 +92,7 @@ class Turns:
 
     turn: wp.array2d(dtype=wp.vec3d)  # by corner [-], across the normal, (C, 4)
     normal: wp.array(dtype=wp.vec3d)  # (C,)
-    node_turn: wp.array2d(dtype=wp.vec3d)  # by entry of a stencil that stays matrix-free, (C, MAX_ENTRIES)
-    free_normal: wp.array(dtype=wp.vec3d)  # of such a stencil, (C,)
+    free: wp.array(dtype=int)  # the stencil behind each one that stays matrix-free, (C,)
 
 
 @wp.func
@@ -193,13 +192,12 @@ def fold_kernel(
             entries_out[at] = n
             free_block_out[at] = b
             if turning:
-                t.free_normal[at] = normal
+                t.free[at] = c
             for i in range(n):
                 node_out[at, i] = nodes[i]
                 coefficient_out[at, i] = coefs[i]
                 if turning:
                     ti = turn_of_node(t, c, p, r, nodes[i])
-                    t.node_turn[at, i] = ti
                 ni = nodes[i]
                 bi = r.node_body[ni]
                 for j in range(n):
@@ -244,7 +242,8 @@ class StencilBlocks:
         self.free_block = zeros(capacity, wp.mat33d)
         self.turning, self.turns, rows = turning, Turns(), capacity if turning else 0
         self.turns.turn, self.turns.normal = zeros((rows, 4), wp.vec3d), zeros(rows, wp.vec3d)
-        self.turns.node_turn, self.turns.free_normal = zeros((rows, MAX_ENTRIES), wp.vec3d), zeros(rows, wp.vec3d)
+        self.turns.free = zeros(rows, int)
+        self.riders = Riders()  # of the last fold
         self.stride = stride_of(device)
 
     def launch_scatter_gradient(self, riders: Riders, node_gradient) -> None:
@@ -257,6 +256,7 @@ class StencilBlocks:
         )
 
     def launch_fold(self, riders: Riders, target: MatrixTarget) -> None:
+        self.riders = riders
         self.free_count.zero_()
         wp.launch(
             fold_kernel,

@@ -16,8 +16,7 @@ def stencil_matrix(stencils, num_nodes: int):
     block = stencils.free_block.numpy()[:count]
     follow = coefficient[:, :, None, None] * np.eye(3)  # of an entry: from its displacement to what the block acts on
     if stencils.turning:
-        turn, normal = stencils.turns.node_turn.numpy()[:count], stencils.turns.free_normal.numpy()[:count]
-        follow = follow + turn[:, :, :, None] * normal[:, None, None, :]
+        follow = follow + entry_turns(stencils, node)
     rows, cols, values = [], [], []
     for k in range(node.shape[1]):
         for m in range(node.shape[1]):
@@ -28,6 +27,19 @@ def stencil_matrix(stencils, num_nodes: int):
     i = (3 * row[:, None, None] + np.arange(3)[None, :, None]) + np.zeros((1, 1, 3), int)
     j = (3 * col[:, None, None] + np.arange(3)[None, None, :]) + np.zeros((1, 3, 1), int)
     return sp.csr_matrix((value.ravel(), (i.ravel(), j.ravel())), shape=(3 * num_nodes, 3 * num_nodes))
+
+
+def entry_turns(stencils, node: np.ndarray) -> np.ndarray:
+    """turn n^T of the entries of matrix-free stencils, (C, E, 3, 3). node (C, E): what they act on."""
+    r, t = stencils.riders, stencils.turns
+    free = t.free.numpy()[: len(node)]
+    points, turn, normal = stencils.points.numpy()[free], t.turn.numpy()[free], t.normal.numpy()[free]
+    first, riding, weights = (a.numpy()[points] for a in (r.point_node, r.point_count, r.point_weights))
+    place = node[:, :, None] - first[:, None, :]  # of the entry's node among those of the point, (C, E, 4)
+    rides = (place >= 0) & (place < riding[:, None, :])
+    row, corner = np.arange(len(node))[:, None, None], np.arange(4)[None, None, :]
+    weight = np.where(rides, weights[row, corner, np.clip(place, 0, 3)], 0.0)
+    return np.einsum("cea,cai,cj->ceij", weight, turn, normal)
 
 
 def solve_direct(assembly, stencils, node_free: np.ndarray) -> np.ndarray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warp as wp
 
+from engine.contact.stencils import Riders, StencilBlocks, Turns, turn_of_node
+
 wp.set_module_options({"enable_backward": False})
 
 
@@ -58,31 +60,33 @@ def multiply_turning_kernel(
     node: wp.array2d(dtype=int),
     coefficient: wp.array2d(dtype=wp.float64),
     block: wp.array(dtype=wp.mat33d),
-    node_turn: wp.array2d(dtype=wp.vec3d),
-    normal: wp.array(dtype=wp.vec3d),
+    points: wp.array(dtype=wp.vec4i),
+    t: Turns,
+    r: Riders,
     stride: int,
     # In:
     p: wp.array(dtype=wp.vec3d),
     # Out:
     ap_out: wp.array(dtype=wp.vec3d),
 ):
-    c = wp.tid()
-    while c < count[0]:
-        m = entries[c]
-        n = normal[c]
+    f = wp.tid()
+    while f < count[0]:
+        c = t.free[f]
+        n = t.normal[c]
         u = wp.vec3d()
-        for k in range(m):
-            q = p[node[c, k]]
-            u = u + q * coefficient[c, k] + node_turn[c, k] * wp.dot(n, q)
-        f = block[c] * u
-        for k in range(m):
-            wp.atomic_add(ap_out, node[c, k], f * coefficient[c, k] + n * wp.dot(node_turn[c, k], f))
-        c += stride
+        for k in range(entries[f]):
+            q = p[node[f, k]]
+            u = u + q * coefficient[f, k] + turn_of_node(t, c, points[c], r, node[f, k]) * wp.dot(n, q)
+        force = block[f] * u
+        for k in range(entries[f]):
+            along = wp.dot(turn_of_node(t, c, points[c], r, node[f, k]), force)
+            wp.atomic_add(ap_out, node[f, k], force * coefficient[f, k] + n * along)
+        f += stride
 
 
-def launch_multiply_stencils(blocks, p, ap) -> None:
-    """ap += J^T B J p of the stencils that stay matrix-free. blocks: engine.contact.stencils.StencilBlocks."""
-    b, turning = blocks, [blocks.turns.node_turn, blocks.turns.free_normal] if blocks.turning else []
+def launch_multiply_stencils(blocks: StencilBlocks, p, ap) -> None:
+    """ap += J^T B J p of the stencils that stay matrix-free."""
+    b, turning = blocks, [blocks.points, blocks.turns, blocks.riders] if blocks.turning else []
     wp.launch(
         multiply_turning_kernel if blocks.turning else multiply_stencils_kernel,
         b.stride,
