@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
+BESIDE_THE_APPLICATION = "tracker_adapter.py"  # feeds a running one: tests/devices/test_network.py
+EXAMPLES = sorted(p for p in (ROOT / "docs" / "examples").glob("*.py") if p.name != BESIDE_THE_APPLICATION)
 
 
 def _run(folder: Path, *arguments: str) -> str:

@@ -92,7 +92,7 @@ def test_the_task_is_solved_by_a_script_and_statistics_count_it():
     assert terminations.all() and infos["success"].all()
     assert grips == pytest.approx(8.0, rel=0.01), "the pads feel the force limit of the fingers"
     assert infos["episode"]["r"] == pytest.approx(total) and rewards.min() > 0.7
-    assert np.allclose(env.unwrapped.task.observe(env.unwrapped.engine)["goal"], (0.045, 0.0, 0.02), atol=1e-6)
+    assert np.allclose(env.unwrapped.task.observe(env.unwrapped.engine)["goal"], (0.045, 0.0, 0.0202), atol=1e-6)
     assert isinstance(env.unwrapped.task, PegInsertion)
 
 

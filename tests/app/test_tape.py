@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from types import SimpleNamespace
 
@@ -264,7 +265,8 @@ def test_calibrate_prints_lines_that_a_scene_takes(tmp_path):
     assert code == 0 and "adhesive: {law: front, work: 263.2 J/m2}" in text
     assert "(1 - cos angle)" in text and "steady force" in text
     scene = tmp_path / "scene.yaml"
-    scene.write_text("include: INCLUDE\n".replace("INCLUDE", str(load_config("peel").path)) + text, encoding="utf-8")
+    peel = os.path.relpath(load_config("peel").path, tmp_path)
+    scene.write_text(f"include: {peel}\n" + text, encoding="utf-8")
     assert load_config(scene).file.adhesion[0].adhesive.work == pytest.approx(263.2)
 
 
