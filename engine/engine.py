@@ -397,7 +397,10 @@ class Engine:
         )
         self._yielding.write(model)
         model = pushed(model, self._body_force)
-        self.newton = Newton(model, state, self.options, self.interfaces, self._capture, self._expected_candidates())
+        expected = self._expected_candidates()
+        if hasattr(self, "newton"):
+            self.newton.release()
+        self.newton = Newton(model, state, self.options, self.interfaces, self._capture, expected)
         self._refresh_points()
 
     def _expected_candidates(self) -> int:

@@ -60,6 +60,12 @@ class Newton:
         self._listed_sweep = 0.0  # longest displacement plus slack that the pair list was made for [m]
         self.on_iteration: Callable[[], None] | None = None
 
+    def release(self) -> None:
+        """Let go of the stages: they refer back to this object, and its buffers would wait for the garbage collector.
+        It cannot step any more."""
+        self.stages.functions.clear()
+        self.stages.clear()
+
     def _soften(self) -> None:
         s = self.system
         s.begin_energies()  # at the last converged state: the guess may carry strains that no force backs
