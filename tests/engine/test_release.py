@@ -1,4 +1,4 @@
-"""An edit builds a new solver; the old one's buffers are given back at once, not."""
+"""An edit builds a new solver and gives the old one's buffers back at once."""
 
 import gc
 import weakref
