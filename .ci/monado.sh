@@ -52,7 +52,7 @@ install() {
         if [ ! -x "$folder/usr/bin/monado-service" ]; then
             debootstrap --variant=minbase \
                 --include="$(echo $packages | tr ' ' ,),python3,python3-numpy,python3-yaml,ca-certificates" \
-                trixie "$folder" "${TACKTILE_DEBIAN:-http://deb.debian.org/debian}" || return 1
+                trixie "$folder" ${TACKTILE_DEBIAN:-} || return 1 # empty: debootstrap's own mirror
         fi
         # the bindings are plain Python with the loader in the package; their windows are not needed
         "$python" -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target "$folder/opt/site" \
