@@ -16,6 +16,7 @@ from devices.contract import Device, Feedback, Health, Kind, Sample, Status
 from devices.keymap import KeyMap
 from devices.mapping import MappingSettings
 from devices.rotations import nearest_rotation, quat_from_matrix, vector_from_quat
+from engine.asked import driven_bodies, driven_joints
 from scenes.motion import rotation_matrix
 
 SLOW_DOWN = 6.0  # [1/s] the push falls with what is left: v = SLOW_DOWN * distance, omega = SLOW_DOWN * angle
@@ -79,7 +80,7 @@ class SeeingOperator:
         self._bodies = {name: _pose(model.bodies[name], points) for name in {g.of for g in self._goals if g.of}}
         pose = _pose(model.bodies[tool.palm], points)
         force = 0.0
-        driven = [name for name, body in model.bodies.items() if body.driven]
+        driven = [body.name for body in driven_bodies(model)]
         if frame.signals is not None and tool.palm in driven:
             force = float(np.linalg.norm(frame.signals.drive_force[0, driven.index(tool.palm)]))
         stages = extra.get("guide", {}).get("stages", {})
@@ -183,7 +184,7 @@ def _closure(tool, frame, model, extra) -> float:
         return float(told["closure"])
     if not tool.fingers:
         return 0.0
-    driven = [name for name, joint in model.joints.items() if joint.drive is not None]
+    driven = [joint.name for joint in driven_joints(model)]
     target = frame.control.joint_target[0, [driven.index(finger) for finger in tool.fingers]]
     span = tool.closed_position - tool.open_position
     return float(np.mean((target - tool.open_position) / span)) if span else 0.0

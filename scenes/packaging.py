@@ -21,6 +21,7 @@ from scenes.build_carton import carton_flaps
 from scenes.build_dispenser import tape_name
 from scenes.carton import FLAPS
 from scenes.measures import pieces, stuck_vertices
+from scenes.motion import transform_points
 
 STAGES = ("closed", "anchored", "dispensed", "cut", "pressed")
 FLAT = np.radians(6.0)  # a flap open by less is closed; between rest on its neighbours and the spring-back of a crease
@@ -146,7 +147,7 @@ class SealWatch:
     def _places(self, engine, world: int) -> np.ndarray:
         """Vertices of the tape in the carton's frame [m], (n, 3)."""
         pose = engine.body_transform(self.carton_name, world)
-        return np.linalg.solve(pose[:3, :3], (engine.mesh_positions(self.tape, world) - pose[:3, 3]).T).T
+        return transform_points(np.linalg.inv(pose), engine.mesh_positions(self.tape, world))
 
     def _angle(self, engine, side: str, world: int) -> float:
         return engine.joint_position(f"{self._mesh(side)}_crease", world)
