@@ -17,7 +17,7 @@ from app.episodes_cli import episodes
 from app.sensor_cli import sensor
 from app.tape_cli import tape
 
-DEFAULT_SCENE = "strip_on_box"
+DEFAULT_SCENE = "box_packaging"
 USAGE_ERROR = 2
 
 console = Console(highlight=False)
@@ -41,7 +41,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Teleoperate packaging scenes with real adhesive tape, feel what the finger feels, record demonstrations.\n\n"
-    "Without a command it runs a scene: [bold]tacktile[/bold] is [bold]tacktile run strip_on_box[/bold].",
+    f"Without a command it runs a scene: [bold]tacktile[/bold] is [bold]tacktile run {DEFAULT_SCENE}[/bold].",
 )
 
 
@@ -141,6 +141,10 @@ def run(
     draw: Annotated[
         int | None, typer.Option("--draw", min=0, metavar="K", help="World K of the scene's draws, alone.")
     ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, metavar="N", help="Start as the scene's random draws of this seed place things."),
+    ] = None,
     no_record: Annotated[bool, typer.Option("--no-record", help="Headless: leave no episode.")] = False,
     no_pictures: Annotated[bool, typer.Option("--no-pictures", help="Headless: leave no pictures.")] = False,
     state_log: Annotated[
@@ -158,7 +162,7 @@ def run(
     options = RunOptions(
         scene=scene, input=input_, record=record, headless=headless, compute=compute, steps=steps,
         overrides=tuple(set_ or ()), no_record=no_record, no_pictures=no_pictures,
-        state_log=state_log, worlds=worlds, show=show, draw=draw,
+        state_log=state_log, worlds=worlds, show=show, draw=draw, seed=seed,
     )  # fmt: skip
     try:
         code = start_run(options, console)

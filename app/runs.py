@@ -28,7 +28,7 @@ from app.settings import Settings, config_dir, data_dir
 class RunOptions:
     """What the command line asks. input, record, compute, steps: None = chosen by itself."""
 
-    scene: str = "strip_on_box"
+    scene: str = "box_packaging"
     input: str | None = None
     record: Path | None = None
     headless: bool = False
@@ -41,6 +41,7 @@ class RunOptions:
     worlds: int | None = None
     show: int = 0
     draw: int | None = None
+    seed: int | None = None
 
 
 def start_run(options: RunOptions, console: Console) -> int:
@@ -71,14 +72,26 @@ def start_run(options: RunOptions, console: Console) -> int:
 
 
 def _with_worlds(options: RunOptions, config) -> RunOptions:
-    """--worlds and --draw as overrides. Raises ValueError when they exclude each other, or --show is out of range."""
+    """--worlds, --draw and --seed as overrides. A seed alone is world 0 of its draws.
+
+    Raises ValueError when they exclude each other, --show is out of range, or there is nothing to draw.
+    """
+    from scenes.config import overridden
     from scenes.worlds import world_draw
 
+    draw = options.draw
+    if options.seed is not None:
+        if config.file.randomise is None or not config.file.randomise.draws:
+            nothing = f"scene {options.scene} draws nothing; it has no section `randomise`"
+            raise ValueError(f"--seed {options.seed}: {nothing}")
+        chosen = f"randomise.seed={options.seed}"
+        config, options = overridden(config, [chosen]), replace(options, overrides=(*options.overrides, chosen))
+        draw = 0 if draw is None and options.worlds in (None, 1) else draw
     count = options.worlds or config.file.worlds
-    if options.draw is not None:
+    if draw is not None:
         if options.worlds not in (None, 1):
             raise ValueError("--draw runs one world alone; leave --worlds out, or --draw")
-        count, texts = 1, ("worlds=1", *world_draw(config, options.draw))
+        count, texts = 1, ("worlds=1", *world_draw(config, draw))
     else:
         texts = (f"worlds={count}",) if options.worlds else ()
     if not options.show < count:
@@ -145,6 +158,8 @@ def _with_window(options: RunOptions, compute: str, console: Console) -> int:
         raise
     for text in _recover(options.record or data_dir() / "episodes" / session.scene.name, view.progress):
         view.state.notice(text)
+    if operator.scripted:  # nobody is there to click the first page away
+        view.state.overlay = False
     loop = FrameLoop(session, operator, view, wiring)
     try:
         _log_state(loop, options.state_log)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 from app.cli import app, version
@@ -25,7 +27,7 @@ def test_help_names_every_command_with_a_sentence():
     assert code == 0
     for word in ("run", "scenes", "devices", "episodes", "tape", "sensor", "bench"):
         assert re.search(rf"{word}\s+[A-Z]", text), word
-    assert "tacktile run strip_on_box" in text
+    assert "tacktile run box_packaging" in text
 
 
 def test_help_of_run_names_every_option():
@@ -37,6 +39,7 @@ def test_help_of_run_names_every_option():
         "--compute",
         "--steps",
         "--set",
+        "--seed",
         "keyboard, spacemouse",
         "cuda:0",
     ):
@@ -128,3 +131,25 @@ def test_without_a_display_it_runs_headless_and_says_where_things_are(tmp_path):
 
     with Episode(folder / "episode_0001.h5") as episode:
         assert episode.num_frames == 4
+
+
+def test_a_seed_starts_where_its_draws_place_things():
+    from app.runs import RunOptions, _with_worlds
+    from scenes.config import load_config, overridden
+
+    config = load_config("box_packaging")
+    starts = {}
+    for seed in (0, 1, 1):
+        options = _with_worlds(RunOptions(seed=seed, overrides=()), config)
+        entities = overridden(config, options.overrides).file.entities
+        shift = np.subtract(entities["carton"].position, config.file.entities["carton"].position)
+        assert np.all(np.abs(shift) <= [0.02, 0.02, 0.0]) and np.linalg.norm(shift) > 0.0
+        for name in ("goods", "left_stop", "right_stop"):  # they go along with the carton
+            assert np.subtract(entities[name].position, config.file.entities[name].position) == pytest.approx(shift)
+        assert starts.setdefault(seed, options.overrides) == options.overrides
+    assert starts[0][2:] != starts[1][2:]
+
+
+def test_a_seed_needs_draws():
+    code, text = invoke("run", "peel", "--seed", "3", "--headless")
+    assert code == 2 and "--seed 3: scene peel draws nothing; it has no section `randomise`" in text

@@ -1,4 +1,4 @@
-"""The first page: what this is, six keys, what to do first. F1 brings it back."""
+"""The first page: what this is, the first keys, what to do first. F1 brings it back."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from app.view.layout import Layout
 from app.view.panels.frame_of import clickable, dialog
 from app.view.state import ViewState
 
-SIX = (
+FIRST = (
     (("move +y", "move -x", "move -y", "move +x"), "move the tool"),
     (("move +z", "move -z"), "up and down"),
     (("grip_toggle",), "close and open the gripper"),
+    (("next_tool",), "take the next tool"),
     (("record",), "start and stop recording"),
     (("pause",), "pause"),
     (("reset",), "start over; a checkpoint is kept"),
@@ -37,9 +38,9 @@ def draw(state: ViewState, layout: Layout) -> None:
             "Teleoperate packaging scenes with real tape, feel what the finger feels, record it.", palette.TEXT_DIM
         )
         psim.Spacing()
-        for actions, meaning in REPLAY if state.about("replay") else SIX:
+        for actions, meaning in REPLAY if state.about("replay") else FIRST:
             keys = "  ".join(state.keymap.get(a, "") for a in actions if a in state.keymap)
-            if keys and (state.has_fingers or actions != ("grip_toggle",)):
+            if keys and _useful(state, actions[0]):
                 theme.row(keys, meaning, at=0.34)
         theme.row("F1", "this page", at=0.34)
         theme.row("mouse", "left: turn   right: shift   wheel: closer", at=0.34)
@@ -51,9 +52,15 @@ def draw(state: ViewState, layout: Layout) -> None:
             state.settings.overlay_seen = True
 
 
+def _useful(state: ViewState, action: str) -> bool:
+    """Is there anything in this scene that the key does?"""
+    tools = getattr(state.scene, "tools", ()) or ()
+    return {"grip_toggle": state.has_fingers, "next_tool": len(tools) > 1}.get(action, True)
+
+
 def _first_steps(state: ViewState) -> None:
     psim.SeparatorText("first")
     steps = getattr(state.scene, "steps", None) or ["Move the tool, close the gripper, see what happens"]
-    for number, step in enumerate(steps[:3], 1):
+    for number, step in enumerate(steps[:5], 1):
         theme.wrapped(f"{number}  {step}")
     psim.Spacing()
