@@ -3,6 +3,7 @@
 ``episode_0007.log``        while it is recorded, and until it is sealed
 ``episode_0007.h5``         sealed; renamed into place in one step when it is whole
 ``episode_0007.meta.json``  label, instruction, versions; renamed into place likewise
+``episode_0007.png``        a small picture of its last state, for lists; made again when it is missing
 ``trash/``                  discarded episodes, the same files
 
 What exists is found by scanning. There is no counter to lose or to disagree with the files.
@@ -60,6 +61,23 @@ def meta_path(episode: Path) -> Path:
     return episode.with_name(episode.name.split(".")[0] + ".meta.json")
 
 
+def picture_path(episode: Path) -> Path:
+    """episode_0007.h5 -> episode_0007.png"""
+    return episode.with_name(episode.name.split(".")[0] + ".png")
+
+
+def write_picture(episode: Path, png: bytes) -> None:
+    """Write the picture beside an episode, whole or not at all. It can be made again, so the disk is not waited for."""
+    path = picture_path(episode)
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_bytes(png)
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
 def write_meta(episode: Path, meta: dict[str, Any]) -> None:
     """Write the meta file beside an episode: whole or not at all, also when the power fails."""
     path = meta_path(episode)
@@ -97,6 +115,8 @@ def move_episode(episode: Path, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if meta_path(episode).exists():
         os.replace(meta_path(episode), meta_path(target))
+    if picture_path(episode).exists():
+        os.replace(picture_path(episode), picture_path(target))
     os.replace(episode, target)
     return target
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from app.record import folder as files
 from app.record.background import Aborted, Background
+from app.record.episode import Episode
 from app.record.framed_log import DiskFullError, FramedLogWriter, LogError, is_disk_full
 from app.record.packing import PackingError, plain
 from app.record.recording import GetState, RecorderSettings, Recording
@@ -77,6 +78,7 @@ class Recorder:
         get_state: GetState | None = None,
         settings: RecorderSettings | None = None,
         layout: dict[str, Any] | None = None,
+        picture: Callable[[np.ndarray], bytes | None] | None = None,
     ):
         self.folder = Path(folder)
         self.settings = settings or RecorderSettings()
@@ -89,7 +91,7 @@ class Recorder:
             "settings": plain(self.settings),
             "layout": plain(layout or {}),
         }
-        self._get_state = get_state
+        self._get_state, self._picture = get_state, picture
         self._lock = threading.RLock()
         self._recordings: list[Recording] = []
         self._undo: list[tuple[Recording, str | None]] = []  # what to put back: an episode's label before
@@ -209,6 +211,14 @@ class Recorder:
             if self._recordings:
                 self._current.instruction = text
                 self._apply_label(self._current, self._current.label)
+
+    def follow(self, before: Path, now: Path, label: str | None, instruction: str | None = None) -> None:
+        """An episode was relabelled or moved by someone else (the browser): labels and undo go on from there."""
+        with self._lock:
+            for recording in self._recordings:
+                if recording.path == before:
+                    recording.path, recording.label = now, label
+                    recording.instruction = recording.instruction if instruction is None else instruction
 
     def retry(self) -> int:
         """Seal again what could not be sealed (disk full, folder gone). Returns how many."""
@@ -369,6 +379,7 @@ class Recorder:
                 raise OSError(errno.ENOSPC, "no space left")
             sealed = seal_log(recording.log.path, until, progress=progress)
             findings = look_over(sealed.path, lambda: progress(1.0)) if sealed.path is not None else []
+            self._paint(sealed)
             with self._lock:
                 self._finish(recording, sealed, findings)
         except Aborted:
@@ -382,6 +393,19 @@ class Recorder:
                     "and will be saved at the next start, or when you retry."
                 )
                 self._say(self._problem)
+
+    def _paint(self, sealed: Sealed) -> None:
+        """A picture of the last state beside the episode; a courtesy, which lists make again where it is missing."""
+        if self._picture is None or sealed.path is None:
+            return
+        try:
+            with Episode(sealed.path) as episode:
+                png = self._picture(episode.positions(episode.num_frames)) if episode.num_points else None
+            if png is not None:
+                files.write_picture(sealed.path, png)
+        except Exception as error:  # noqa: BLE001 - the episode is whole without it
+            with self._lock:
+                self._say(f"{sealed.path.name}: no picture ({type(error).__name__}: {error})")
 
     def _finish(self, recording: Recording, sealed: Sealed, findings: list[Finding]) -> None:
         if sealed.path is None:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from app.record import folder as files
 from app.record.episode import Episode, EpisodeError
 from app.record.listing import EpisodeInfo, list_episodes
 from app.record.records import LABELS
+from app.record.summary import episode_summary, forces
 from app.record.validate import Finding, idle_ends, validate
 
 
@@ -33,6 +35,8 @@ def look_over(path: Path, tick: Callable[[], None] = lambda: None) -> list[Findi
         with Episode(path) as episode:
             findings = validate(episode, positions=False, tick=tick)
             meta = dict(episode.meta)
+            with suppress(EpisodeError):  # then the findings tell of it
+                meta["summary"] = episode_summary(episode)
     except (EpisodeError, OSError) as error:
         return [Finding("error", str(error))]
     meta["findings"] = [[finding.severity, finding.text] for finding in findings]
@@ -182,6 +186,8 @@ def _copy(path: Path, target: Path) -> str:
         if not episode.exists():
             files.meta_path(episode).unlink(missing_ok=True)
         raise
+    if files.picture_path(path).exists():
+        shutil.copyfile(files.picture_path(path), files.picture_path(episode))
     files.sync_folder(target)
     return name
 
@@ -217,7 +223,7 @@ def set_statistics(infos: Sequence[EpisodeInfo]) -> SetStatistics:
     labels: dict[str, int] = {}
     scenes: dict[str, int] = {}
     findings: dict[str, int] = {}
-    forces: dict[str, list[np.ndarray]] = {}
+    found: dict[str, list[np.ndarray]] = {}
     wall, lengths, unreadable = 0.0, [], 0
     for info in infos:
         if not info.sealed:
@@ -226,8 +232,8 @@ def set_statistics(infos: Sequence[EpisodeInfo]) -> SetStatistics:
             with Episode(info.path) as episode:
                 clock = episode.time.monotonic
                 wall += float(clock[-1] - clock[0]) if len(clock) > 1 else 0.0
-                for name, values in _forces(episode).items():
-                    forces.setdefault(name, []).append(values)
+                for name, (_, values) in forces(episode).items():
+                    found.setdefault(name, []).append(values)
         except EpisodeError:
             unreadable += 1
             continue
@@ -236,24 +242,10 @@ def set_statistics(infos: Sequence[EpisodeInfo]) -> SetStatistics:
         lengths.append(info.duration)
         if info.worst in ("error", "warning"):
             findings[info.worst] = findings.get(info.worst, 0) + 1
-    joined = {name: np.concatenate(parts) for name, parts in forces.items()}
+    joined = {name: np.concatenate(parts) for name, parts in found.items()}
     return SetStatistics(
         episodes=len(lengths), labels=labels, scenes=scenes, frames=sum(i.num_frames for i in infos if i.sealed),
         seconds=sum(lengths), wall_seconds=wall, shortest=min(lengths, default=0.0), longest=max(lengths, default=0.0),
         size=sum(info.size for info in infos), findings=findings, unreadable=unreadable,
         force={name: (float(np.nanmean(v)), float(np.nanmax(v))) for name, v in joined.items() if len(v)},
     )  # fmt: skip
-
-
-def _forces(episode: Episode) -> dict[str, np.ndarray]:
-    """Force on each pad and each driven body by frame [N]."""
-    found = {}
-    for path in episode.columns():
-        if path.startswith("tactile/") and path.endswith("/force"):
-            force = np.asarray(episode[path], float).reshape(len(episode), -1)
-            found[path.split("/")[1]] = np.linalg.norm(force, axis=1)
-    driven = episode.layout.get("driven", [])
-    if "signals/drive_force" in episode and driven:
-        force = np.linalg.norm(np.asarray(episode["signals/drive_force"], float)[:, 0], axis=-1)
-        found |= {str(body): force[:, d] for d, body in enumerate(driven[: force.shape[1]])}
-    return found

@@ -1,0 +1,103 @@
+"""Small pictures of a scene without a graphics context: triangles splatted into a depth buffer, in any thread."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+SIZE = (192, 120)  # [pixel] width, height
+FINE = 2  # samples a pixel along each side
+FIELD_OF_VIEW = 38.0  # [deg] vertical, as in the window
+BACKDROP = np.array([228.0, 229.0, 231.0])
+LOOKS = {"shell": (0.80, 0.62, 0.36), "solid": (0.63, 0.68, 0.73), "body": (0.72, 0.56, 0.39), "static": (0.86,) * 3}
+MAX_SPLATS = 3_000_000  # samples of one picture
+
+
+class Painter:
+    """Pictures of one model from the scene's own camera. Keeps triangles and colours; `paint` may run in any thread."""
+
+    def __init__(self, scene: Any, model: Any):
+        visuals = getattr(scene, "visuals", {}) or {}
+        faces, colors = [np.zeros((0, 3), int)], [np.zeros((0, 3))]
+        for name, info in model.meshes.items():
+            look = visuals.get(name)
+            if look is not None and not getattr(look, "show", True):
+                continue
+            triangles = np.asarray(info.triangles, int).reshape(-1, 3) + info.points.start
+            color = getattr(look, "color", None) or LOOKS.get(info.kind, LOOKS["body"])
+            faces.append(triangles)
+            colors.append(np.broadcast_to(np.asarray(color, float)[:3], triangles.shape))
+        self._faces, self._colors = np.concatenate(faces), np.concatenate(colors)
+        self._eye, self._target = (np.asarray(place, float) for place in tuple(scene.camera)[:2])
+        self.num_points = int(model.points_per_world)
+
+    def paint(self, points: np.ndarray) -> np.ndarray | None:
+        """(h, w, 3) uint8 of positions (P, 3) [m]; None when they are not of this model or not finite."""
+        if len(points) != self.num_points or not len(self._faces) or not np.isfinite(points).all():
+            return None
+        width, height = SIZE[0] * FINE, SIZE[1] * FINE
+        eye = self._in_camera(points)
+        scale = 0.5 * height / np.tan(0.5 * np.radians(FIELD_OF_VIEW))
+        depth = np.maximum(-eye[:, 2], 1e-6)
+        pixel = np.stack([0.5 * width + scale * eye[:, 0] / depth, 0.5 * height - scale * eye[:, 1] / depth], axis=1)
+        corners, faces, shade = pixel[self._faces], self._faces, self._shade(points)
+        front = (depth[faces] > 1e-3).all(axis=1) & (np.abs(corners - (0.5 * width, 0.5 * height)) < 4 * width).all((1, 2))
+        return self._splat(corners[front], depth[faces[front]], shade[front], width, height)
+
+    def png(self, points: np.ndarray) -> bytes | None:
+        """The same as a PNG file."""
+        image = self.paint(points)
+        if image is None:
+            return None
+        from PIL import Image
+
+        out = io.BytesIO()
+        Image.fromarray(image).save(out, "PNG", optimize=True)
+        return out.getvalue()
+
+    def _in_camera(self, points: np.ndarray) -> np.ndarray:
+        """World to camera: x right, y up, looking along -z."""
+        back = self._eye - self._target
+        back /= np.linalg.norm(back)
+        right = np.cross((0.0, 0.0, 1.0), back)
+        right = right / np.linalg.norm(right) if np.linalg.norm(right) > 1e-9 else np.array([1.0, 0.0, 0.0])
+        return (points - self._eye) @ np.stack([right, np.cross(back, right), back], axis=1)
+
+    def _shade(self, points: np.ndarray) -> np.ndarray:
+        """Colours of the triangles (t, 3) in 0..255, lit from the upper left of the camera, both sides alike."""
+        a, b, c = (points[self._faces[:, k]] for k in range(3))
+        normal = np.cross(b - a, c - a)
+        normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-300)[:, None]
+        towards = self._eye - (a + b + c) / 3.0
+        normal[np.einsum("ij,ij->i", normal, towards) < 0.0] *= -1.0
+        light = np.array([-0.25, -0.35, 0.9]) / np.linalg.norm([-0.25, -0.35, 0.9])
+        return 255.0 * self._colors * (0.52 + 0.48 * np.clip(normal @ light, 0.0, 1.0))[:, None]
+
+    def _splat(self, corners, depth, shade, width: int, height: int) -> np.ndarray:
+        """Points spread evenly over each triangle, half a sample apart; the nearest one of each sample wins."""
+        side = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1, initial=0.0)
+        rows = np.clip(np.ceil(1.35 * side).astype(int) + 1, 2, 4 * width)
+        counts = rows * (rows + 1) // 2
+        if counts.sum() > MAX_SPLATS:
+            rows = np.maximum((rows * np.sqrt(MAX_SPLATS / counts.sum())).astype(int), 2)
+        picture = np.broadcast_to(BACKDROP, (height * width, 3)).copy()
+        nearest = np.full(height * width, np.inf)
+        for count in np.unique(rows):  # triangles that are sampled alike, together
+            which = np.flatnonzero(rows == count)
+            i, j = np.triu_indices(count)
+            u, v = i / (count - 1), (count - 1 - j) / (count - 1)
+            weight = np.stack([u, v, 1.0 - u - v], axis=1)  # (s, 3)
+            for some in np.array_split(which, max(1, len(which) * len(weight) // 200_000)):
+                place = np.einsum("sk,tkd->tsd", weight, corners[some]).astype(int).reshape(-1, 2)
+                far = (depth[some] @ weight.T).reshape(-1)
+                owner = np.repeat(some, len(weight))
+                inside = ((place >= 0) & (place < (width, height))).all(axis=1)
+                cell = place[inside, 1] * width + place[inside, 0]
+                far, owner = far[inside], owner[inside]
+                np.minimum.at(nearest, cell, far)
+                won = far <= nearest[cell]
+                picture[cell[won]] = shade[owner[won]]
+        small = picture.reshape(SIZE[1], FINE, SIZE[0], FINE, 3).mean(axis=(1, 3))
+        return np.clip(np.rint(small), 0, 255).astype(np.uint8)
