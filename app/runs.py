@@ -135,9 +135,6 @@ def _with_window(options: RunOptions, compute: str, console: Console) -> int:
     keyboard = Keyboard(keymap)
     keyboard.open()
     view = _open_window(settings, keyboard, keymap)
-    from scenes.config import list_scenes
-
-    view.state.scenes = list_scenes()
     load = partial(_load, overrides=options.overrides, first=options.scene, compute=compute)
     closed_early = _watch_close(view)
     try:
@@ -211,7 +208,8 @@ def _watch_close(view) -> Progress:
 
 def _load(path: str, progress: Progress, *, overrides: tuple[str, ...], first: str, compute: str) -> Session:
     """--set belongs to the scene that was named beside it, not to the next one that is picked."""
-    return load_session(path, overrides if path == first else (), compute, progress)
+    ready = compute == "cpu"  # kernels are; on a GPU the first step also sets up the driver
+    return load_session(path, overrides if path == first else (), compute, progress, trial=not ready)
 
 
 # -- without

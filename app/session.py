@@ -100,7 +100,11 @@ def quiet_warp() -> None:
 
 
 def load_session(
-    path: str, overrides: tuple[str, ...] | list[str] = (), compute: str = "cpu", progress: Progress | None = None
+    path: str,
+    overrides: tuple[str, ...] | list[str] = (),
+    compute: str = "cpu",
+    progress: Progress | None = None,
+    trial: bool = True,
 ) -> Session:
     """Reads, builds and warms up a scene.
 
@@ -109,6 +113,7 @@ def load_session(
         overrides: "key=value" texts.
         compute: from `choose_compute`.
         progress: told what is being done; called often enough to keep a window alive.
+        trial: take a step and take it back, so that the first real one finds everything ready.
 
     Raises:
         scenes.errors.SceneError: the file and line of what is wrong.
@@ -134,10 +139,11 @@ def load_session(
     session = Session(str(path), tuple(overrides), compute, scene, engine)
     session.tactile = reader
     session.blade = blade_cutter(scene, engine)
-    say("first step", 0.97)
-    start = engine.get_state()
-    engine.step()
-    engine.set_state(start)
+    if trial:
+        say("first step", 0.97)
+        start = engine.get_state()
+        engine.step()
+        engine.set_state(start)
     say("ready", 1.0)
     session.seconds = time.perf_counter() - begin
     return session

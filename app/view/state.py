@@ -35,7 +35,7 @@ class ViewState:
         default_factory=dict
     )  # given once to each stage that was ever among the dearest
     events: deque = field(default_factory=lambda: deque(maxlen=200))  # (time_sim, text)
-    scenes: list = field(default_factory=list)  # (name, path, description)
+    scenes: list | None = None  # (name, path, description); None: not read yet
     keymap: dict[str, str] = field(default_factory=dict)  # action -> key, for the help
     field_max: float = 0.0  # largest value of the coloured field in this frame
     overlay: bool = False  # first-start page

@@ -194,7 +194,7 @@ def touch_at_start(model, sticky: StickySurface) -> tuple[np.ndarray, np.ndarray
     near = gap < START_REACH * np.minimum(dhat[mine[slot]], dhat[other])
     near &= (t != points[slot][:, None]).all(axis=1) & (ignored[mine[slot], other] == 0)
     slot, t, other, distance = slot[near], t[near], other[near], distance[near]
-    normal = np.array([_normal(x, k) for k in sticky.normal_triangles])
+    normal = _normals(x, sticky.normal_triangles)
     n = np.cross(x[t[:, 1]] - x[t[:, 0]], x[t[:, 2]] - x[t[:, 0]])
     n /= np.linalg.norm(n, axis=1, keepdims=True)
     height = np.einsum("ij,ij->i", n, x[points[slot]] - x[t[:, 0]])
@@ -209,6 +209,9 @@ def touch_at_start(model, sticky: StickySurface) -> tuple[np.ndarray, np.ndarray
     return slot[first][stuck], t[first][stuck], row[stuck].astype(np.int64)
 
 
-def _normal(x: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    n = np.cross(x[triangles[:, 1]] - x[triangles[:, 0]], x[triangles[:, 2]] - x[triangles[:, 0]]).sum(axis=0)
-    return n / max(np.linalg.norm(n), 1e-300)
+def _normals(x: np.ndarray, fans: list[np.ndarray]) -> np.ndarray:
+    """Mean normal of each fan of triangles (k, 3), weighted by area, (S, 3)."""
+    a, b, c = (x[corner] for corner in np.concatenate(fans).T)
+    n = np.zeros((len(fans), 3))
+    np.add.at(n, np.repeat(np.arange(len(fans)), [len(fan) for fan in fans]), np.cross(b - a, c - a))
+    return n / np.maximum(np.linalg.norm(n, axis=1, keepdims=True), 1e-300)

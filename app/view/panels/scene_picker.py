@@ -8,6 +8,7 @@ from app.view import palette, theme
 from app.view.layout import Layout
 from app.view.panels.frame_of import clickable, dialog
 from app.view.state import ViewState
+from scenes.config import list_scenes
 
 
 def draw(state: ViewState, layout: Layout) -> None:
@@ -21,6 +22,8 @@ def draw(state: ViewState, layout: Layout) -> None:
         if clickable(state, "picker.close", "close"):
             state.picker = False
         psim.Separator()
+        if state.scenes is None:  # reading them all takes most of a second, which no start has to wait for
+            state.scenes = list_scenes()
         if not state.scenes:
             theme.wrapped("No scene files were found.", palette.TEXT_DIM)
         for name, path, description in state.scenes:
