@@ -13,7 +13,7 @@ from app.tape import adhesive_pairs, friction_pairs
 def loop_info(loop, frame: Frame) -> dict[str, Any]:
     """For `View.draw`.
 
-    devices (`DeviceWishes.device_info`),
+    devices (`DeviceWishes.device_info`), episodes (`app.episode_shelf.ShelfView`; None while the browser is closed),
     worlds, world (the one shown),
     scene_name, compute, input, latency_ms, slow, teleop (`Operator.about`), record (`record_info`), checkpoints, forces
     (name -> (3,) [N] on the driven tool), pads (`TactileReader.for_view`), coat_depth (mesh -> (k,) [m]),
@@ -32,7 +32,7 @@ def loop_info(loop, frame: Frame) -> dict[str, Any]:
     pads, coats = (reader.for_view(loop._tactile), reader.coats(loop._tactile)) if reader is not None else ([], {})
     marks = [{"id": c.number, "label": c.label, "time": c.time, "automatic": c.automatic} for c in loop.checkpoints]
     return {
-        "devices": loop.device_info(frame.time_mono),
+        "devices": loop.device_info(frame.time_mono), "episodes": loop.episodes_info(),
         "worlds": loop.session.engine.model.num_worlds, "world": getattr(loop.session.engine, "world", 0),
         "scene_name": loop.session.scene.name, "compute": loop.wiring.compute, "input": loop.operator.device.name,
         "latency_ms": latency, "slow": loop.slow, "teleop": loop.operator.about(frame.signals),

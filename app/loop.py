@@ -17,6 +17,7 @@ import numpy as np
 from app.checkpoints import Checkpoints
 from app.cutting import cut_request
 from app.device_wishes import DeviceWishes
+from app.episode_wishes import EpisodeWishes
 from app.frame import Frame, Request
 from app.guide import guide_reader
 from app.info import loop_info
@@ -41,7 +42,7 @@ LOOP_VERBS = (
 )  # fmt: skip
 
 
-class FrameLoop(Wishes, DeviceWishes):
+class FrameLoop(Wishes, DeviceWishes, EpisodeWishes):
     """Runs a session. `run` until the view closes, the steps are done or the input has ended."""
 
     def __init__(self, session: Session, operator: Operator, view: View, wiring: Wiring | None = None):
@@ -355,6 +356,7 @@ class FrameLoop(Wishes, DeviceWishes):
     def close(self) -> None:
         """Seals what is being recorded, gives the device back, closes the view. May be called again."""
         recorder, self.wiring.recorder = self.wiring.recorder, None
+        self._close_episodes()
         try:
             if recorder is not None:
                 recorder.close()

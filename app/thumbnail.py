@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ class Painter:
         depth = np.maximum(-eye[:, 2], 1e-6)
         pixel = np.stack([0.5 * width + scale * eye[:, 0] / depth, 0.5 * height - scale * eye[:, 1] / depth], axis=1)
         corners, faces, shade = pixel[self._faces], self._faces, self._shade(points)
-        front = (depth[faces] > 1e-3).all(axis=1) & (np.abs(corners - (0.5 * width, 0.5 * height)) < 4 * width).all((1, 2))
+        near = np.abs(corners - (0.5 * width, 0.5 * height)) < 4 * width
+        front = (depth[faces] > 1e-3).all(axis=1) & near.all(axis=(1, 2))
         return self._splat(corners[front], depth[faces[front]], shade[front], width, height)
 
     def png(self, points: np.ndarray) -> bytes | None:
@@ -101,3 +103,18 @@ class Painter:
                 picture[cell[won]] = shade[owner[won]]
         small = picture.reshape(SIZE[1], FINE, SIZE[0], FINE, 3).mean(axis=(1, 3))
         return np.clip(np.rint(small), 0, 255).astype(np.uint8)
+
+
+def session_painter(session: Any) -> Callable[[np.ndarray], bytes | None]:
+    """PNG of positions of what a session shows, whole or as it is cut now; made at the first call, in any thread."""
+    made: dict[int, Painter] = {}
+
+    def png(points: np.ndarray) -> bytes | None:
+        for model in (session.model, session.scene.model):
+            if len(points) == int(model.points_per_world):
+                if len(points) not in made:
+                    made[len(points)] = Painter(session.scene, model)
+                return made[len(points)].png(points)
+        return None
+
+    return png

@@ -38,6 +38,7 @@ class Wiring:
     recorder: Any = None  # app.record.recorder.Recorder, or None
     make_recorder: Callable[[Session], Any] | None = None  # a new one when another scene is loaded
     load: Callable[[str, Progress], Session] | None = None  # loads a scene by path or name
+    replay: Callable[[Path, Any], None] | None = None  # shows an episode in the loop's view, until it is put away
     open_device: Callable[[str], Any] | None = None  # --input value -> device
     sinks: Sequence[Callable[[Frame], None]] = ()
     checkpoint_folder: Path | None = None

@@ -118,6 +118,9 @@ class Wishes:
             self.outcome.failure = ""
 
     def _do_undo(self, value) -> None:
+        if self.episodes_info() is not None:  # what lies in front is what is meant
+            self._do_episodes_undo(None)
+            return
         kind, number = self._undo.pop() if self._undo else ("record", 0)
         if kind == "checkpoint":
             self._restore(self.checkpoints.find(number))

@@ -41,6 +41,8 @@ class ViewState:
     overlay: bool = False  # first-start page
     picker: bool = False  # scene picker
     devices: bool = False  # device screen
+    browser: bool = False  # browser of episodes
+    ui: dict[str, Any] = field(default_factory=dict)  # what a panel remembers from one redraw to the next
     text: dict[str, str] = field(default_factory=dict)  # text boxes being edited
     rects: dict[str, tuple[float, float, float, float]] = field(default_factory=dict)  # x0, y0, x1, y1 as drawn
     draw_seconds: float = 0.0  # smoothed cost of one redraw [s]

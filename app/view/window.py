@@ -17,6 +17,7 @@ import polyscope.imgui as psim
 from app.frame import Frame, Request
 from app.settings import Settings
 from app.view import palette, theme
+from app.view.episode_pictures import EpisodePictures
 from app.view.ghost import Ghost
 from app.view.images import PadImages
 from app.view.keys import Feed, KeyReader, help_texts
@@ -24,6 +25,7 @@ from app.view.layout import compute_layout
 from app.view.materials import load_materials
 from app.view.panels import (
     devices,
+    episodes,
     overlay,
     pad_large,
     record,
@@ -98,6 +100,7 @@ class Window:
         self._progress: tuple[str, float] | None = ("starting", 0.0)
         self._structures = Structures()
         self._images = PadImages()
+        self._pictures = EpisodePictures()
         self._quality = Quality(settings.quality)
         self._ghost: Ghost | None = None
         self._bookmarks: dict = {}
@@ -120,6 +123,7 @@ class Window:
     def set_scene(self, scene, points: np.ndarray) -> None:
         """Another scene, or the same one built anew. points: world-0 positions [m], (P, 3)."""
         self._images.clear()
+        self._pictures.clear()
         self._structures.register(scene, points)
         self._quality.apply()  # Polyscope forgets its ground setting when the first structure comes
         self._ghost = Ghost(scene, scene.model)
@@ -154,6 +158,7 @@ class Window:
         begin = time.perf_counter()
         if self._dirty and self.state.frame is not None and self.state.scene is not None:
             self._move()
+        self._pictures.prepare()
         ps.frame_tick()
         if ps.window_requests_close():  # resets when read: read once a tick, here and nowhere else
             self.closed = True
@@ -270,6 +275,9 @@ class Window:
             self.toggle_help()
         if "Escape" in pressed:
             state.overlay = state.picker = state.devices = False
+            if state.browser:
+                state.browser = False
+                state.ask("browse", {"open": False})
             state.enlarged = ""
         if self._progress is not None:
             _loading(state, layout, *self._progress)
@@ -288,6 +296,7 @@ class Window:
         pad_large.draw(state, layout, self._images)
         scene_picker.draw(state, layout)
         devices.draw(state, layout)
+        episodes.draw(state, layout, self._pictures)
         overlay.draw(state, layout)
         _border(state, width, height, layout.scale)
         mode = self.settings.color_mode
