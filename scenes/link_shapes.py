@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import trimesh
 
 from engine.mesh import checks
 from engine.mesh.shapes import box_surface, cylinder_surface, icosphere
@@ -152,6 +151,8 @@ def _simplified(vertices, triangles, most: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def _hull(vertices) -> tuple[np.ndarray, np.ndarray]:
+    import trimesh  # here: half a second, and most scenes have no robot
+
     hull = trimesh.convex.convex_hull(vertices)
     return np.array(hull.vertices, dtype=np.float64), np.array(hull.faces, dtype=np.int64)
 

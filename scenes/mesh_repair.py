@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import trimesh
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
@@ -18,6 +17,8 @@ def repair_surface(vertices: np.ndarray, triangles: np.ndarray) -> tuple[np.ndar
     and unused elements go; winding is made consistent and outward; small holes are filled. What is left broken is for
     `find_defects` to say.
     """
+    import trimesh  # here: half a second, and few scenes need it
+
     done: list[str] = []
     count = len(vertices)
     reach = MERGE_SHARE * float(np.ptp(vertices, axis=0).max())
