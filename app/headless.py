@@ -35,6 +35,9 @@ class NullView:
         if self._bar is not None:
             self._bar.loading(text, fraction)
 
+    def ready(self) -> None:
+        """There is no loading page."""
+
     def set_scene(self, scene, points: np.ndarray) -> None:
         self._scene = scene
         if self._pictures is not None:

@@ -149,7 +149,7 @@ class InputReplay:
     changed by cuts alone, they are made again and must lead to the recorded state to the bit; where it was changed
     otherwise (a reset, a checkpoint), the replay goes on from the recorded state. `versions` of this
     installation are compared with the recorded ones to explain a divergence. `positions()` of the engine, when it has
-    one, gives the error in metres.
+    one, gives the error in metres. `on_iteration` is handed to `engine.step`, for a window that wants to stay alive.
 
     Raises ReplayError: no exact states, another scene (every misfit listed), or an engine that does not give back the
     state it was set to.
@@ -162,6 +162,7 @@ class InputReplay:
         make_control: Callable[[dict[str, np.ndarray]], Any] | None = None,
         apply_requests: Callable[[list[tuple[str, Any]]], None] | None = None,
         versions: dict[str, Any] | None = None,
+        on_iteration: Callable[..., None] | None = None,
     ):
         if not len(episode.keyframe_rows):
             raise ReplayError(f"{episode.name} holds no exact state to start from: replay it by states")
@@ -175,6 +176,7 @@ class InputReplay:
         self.episode, self.engine = episode, engine
         self._make_control = make_control or _namespace
         self._apply_requests = apply_requests
+        self._looks_on = {} if on_iteration is None else {"on_iteration": on_iteration}
         self.version_notes = _version_notes(episode, versions)
         self._hashes = episode.hashes()
         self._starts = dict(episode.segments())
@@ -257,7 +259,7 @@ class InputReplay:
 
     def _step(self, row: int) -> ReplayStep:
         control = self.episode.control(row)
-        self.engine.step(None if control is None else self._make_control(control))
+        self.engine.step(None if control is None else self._make_control(control), **self._looks_on)
         matches = None
         if self._hashes[row + 1]:
             matches = state_hash(self.engine.get_state()) == int(self._hashes[row + 1])

@@ -126,6 +126,7 @@ class NoWindow(RuntimeError):
 
 
 def _with_window(options: RunOptions, compute: str, console: Console) -> int:
+    from app.replay_run import replay_in_loop
     from devices.keyboard import Keyboard
     from devices.keymap import load_keymap
 
@@ -145,6 +146,7 @@ def _with_window(options: RunOptions, compute: str, console: Console) -> int:
         make = partial(_recorder, folder=options.record, compute=compute, input_name=device.name)
         wiring = Wiring(
             recorder=make(session), make_recorder=make, load=load, open_device=partial(open_input, keymap=keymap),
+            replay=partial(replay_in_loop, compute=compute),
             checkpoint_folder=data_dir() / "checkpoints" / session.scene.name, compute=compute.upper(),
         )  # fmt: skip
     except _ClosedWhileLoading:
@@ -327,6 +329,7 @@ def _recorder(session: Session, *, folder: Path | None, compute: str, input_name
     from app.cli import version
     from app.record.layout import scene_layout
     from app.record.recorder import Recorder
+    from app.thumbnail import session_painter
 
     config = session.scene.config
     return Recorder(
@@ -338,6 +341,7 @@ def _recorder(session: Session, *, folder: Path | None, compute: str, input_name
                                 "overrides": _own_overrides(session)},
         get_state=getattr(session.engine, "solo_state", session.engine.get_state),
         layout=scene_layout(session.scene, session.model),
+        picture=session_painter(session),
     )  # fmt: skip
 
 

@@ -36,6 +36,10 @@ class VideoWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Writes what the encoder still holds. To be called once."""
         if self._stream is not None:
             for packet in self._stream.encode():
                 self._container.mux(packet)

@@ -14,9 +14,10 @@ MIN_WIDTH, MIN_HEIGHT = 960, 540  # below this the columns hide by themselves
 # column -> (panel, share of the spare height, smallest height at scale 1), top to bottom
 COLUMNS = {
     "left": (("task", 1.0, 176.0), ("teleop", 0.7, 318.0), ("record", 0.4, 100.0)),
+    "replay": (("task", 0.3, 120.0), ("replay", 1.0, 440.0)),  # the left one while an episode is played
     "right": (("tactile", 1.0, 330.0), ("tape", 1.0, 290.0), ("solver", 1.0, 262.0)),
 }
-PANELS = tuple(name for column in COLUMNS.values() for name, _, _ in column)
+PANELS = tuple(dict.fromkeys(name for column in COLUMNS.values() for name, _, _ in column if name != "replay"))
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ def compute_layout(
     scale: float = 0.0,
     collapsed: Iterable[str] = (),
     hidden: Iterable[str] = (),
+    replay: bool = False,
 ) -> Layout:
     """Rectangles of status bar, panels, view bar, legend, timeline and the 3D view.
 
@@ -90,13 +92,14 @@ def compute_layout(
         scale: UI scale, 0 = automatic. Reduced when the columns would not leave the view 40 % of the width.
         collapsed: panels that show only their title.
         hidden: panels left out altogether, e.g. "tactile" in a scene without pads.
+        replay: an episode is played; its panel takes the places of those for driving and recording.
 
     Raises:
         ValueError: a name in collapsed or hidden is no panel.
     """
     collapsed, hidden = frozenset(collapsed), frozenset(hidden)
     for name in sorted(collapsed | hidden):
-        if name not in PANELS:
+        if name not in (*PANELS, "replay"):
             raise ValueError(f"no panel is called {name!r}; panels: {', '.join(PANELS)}")
     scale = scale if scale > 0.0 else automatic_scale(width, height)
     scale = min(scale, 0.6 * width / (268.0 + 300.0 + 40.0)) if width >= MIN_WIDTH else min(scale, 1.0)
@@ -111,7 +114,8 @@ def compute_layout(
     left_edge, right_edge = 0.0, float(width)
     if width >= MIN_WIDTH and height >= MIN_HEIGHT:
         left_width, right_width = round(268 * scale), round(300 * scale)
-        left = _column("left", gap, top, left_width, bottom - top, gap, scale, collapsed, hidden)
+        side = "replay" if replay else "left"
+        left = _column(side, gap, top, left_width, bottom - top, gap, scale, collapsed, hidden)
         right = _column(
             "right", width - gap - right_width, top, right_width, bottom - top, gap, scale, collapsed, hidden
         )

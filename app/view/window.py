@@ -21,14 +21,16 @@ from app.view.episode_pictures import EpisodePictures
 from app.view.ghost import Ghost
 from app.view.images import PadImages
 from app.view.keys import Feed, KeyReader, help_texts
-from app.view.layout import compute_layout
+from app.view.layout import Rect, compute_layout
 from app.view.materials import load_materials
+from app.view.outline import Outline
 from app.view.panels import (
     devices,
     episodes,
     overlay,
     pad_large,
     record,
+    replay,
     scene_picker,
     solver,
     status_bar,
@@ -46,7 +48,7 @@ from devices.rotations import camera_rotation, matrix_from_quat, quat_from_vecto
 
 REDRAW = 1.0 / 30.0  # [s] between redraws while a step is running
 SHARE = 1.0  # steps are given at least this many times the cost of a redraw before the next one
-PLAIN_PANELS = {"task": task, "teleop": teleop, "record": record, "tape": tape, "solver": solver}
+PLAIN_PANELS = {"task": task, "teleop": teleop, "record": record, "tape": tape, "solver": solver, "replay": replay}
 FIELD_OF_VIEW = 38.0  # [deg] vertical: long enough that boxes look like boxes
 
 
@@ -103,6 +105,8 @@ class Window:
         self._pictures = EpisodePictures()
         self._quality = Quality(settings.quality)
         self._ghost: Ghost | None = None
+        self._outline: Outline | None = None
+        self._view = Rect(0, 0, 1, 1)  # where the scene is seen between the panels
         self._bookmarks: dict = {}
         self._dirty = True  # a new frame waits to be moved to the screen
         self._last_tick = 0.0
@@ -120,6 +124,10 @@ class Window:
         self._progress = (text, fraction)
         self.tick()
 
+    def ready(self) -> None:
+        """Takes the loading page away; `set_scene` does too."""
+        self._progress = None
+
     def set_scene(self, scene, points: np.ndarray) -> None:
         """Another scene, or the same one built anew. points: world-0 positions [m], (P, 3)."""
         self._images.clear()
@@ -127,6 +135,7 @@ class Window:
         self._structures.register(scene, points)
         self._quality.apply()  # Polyscope forgets its ground setting when the first structure comes
         self._ghost = Ghost(scene, scene.model)
+        self._outline = Outline(scene.model)
         self.state.scene = scene
         self.state.frame = None
         self.state.clear_history()
@@ -142,6 +151,7 @@ class Window:
         self._structures.set_model(model, points)
         self._quality.apply()
         self._ghost = Ghost(self.state.scene, model)
+        self._outline = Outline(model)
         frame = self.state.frame
         if frame is not None:  # what was drawn last is numbered as before the cut
             self.state.frame = replace(frame, points=points, signals=None)
@@ -220,6 +230,15 @@ class Window:
         Image.fromarray(pixels[..., :3]).save(path)
         return path
 
+    def view_picture(self) -> np.ndarray:
+        """(h, w, 3) uint8 of what is seen between the panels, without them; with the outline of the other episode."""
+        pixels = np.ascontiguousarray(ps.screenshot_to_buffer(transparent_bg=False, include_UI=False)[..., :3])
+        if self._outline is not None and self.state.about("ghost") is not None:
+            pixels = self._outline.onto(pixels, self.state.about("ghost"))
+        view, height = self._view, pixels.shape[0]
+        top, low = int(max(view.y, 0)), int(min(view.bottom, height))
+        return pixels[top:low, int(max(view.x, 0)) : int(view.right)]
+
     def close(self) -> None:
         """Saves the settings and takes the window down."""
         width, height = ps.get_window_size()
@@ -264,10 +283,10 @@ class Window:
             hidden.append("tape")
         elif not state.about("pads"):
             hidden.append("tactile")  # the pull is in the tape panel
-        if state.about("replay"):
-            hidden += ["teleop", "record"]
         collapsed = [name for name in self.settings.collapsed if name not in hidden]
-        layout = compute_layout(width, height, self.settings.ui_scale, _known(collapsed), hidden)
+        replayed = bool(state.about("replay"))
+        layout = compute_layout(width, height, self.settings.ui_scale, _known(collapsed), hidden, replayed)
+        self._view = layout["view"]
         theme.apply_style(layout.scale)
         state.rects.clear()
         pressed = self._keys.read(self.feed)
@@ -291,6 +310,8 @@ class Window:
         view_bar.draw(state, layout, self._bookmarks)
         if self._ghost is not None:
             self._ghost.draw(state.frame, layout["view"])
+        if self._outline is not None and state.about("ghost") is not None:
+            self._outline.draw(state.about("ghost"), layout["view"])
         timeline.draw(state, layout)
         view_bar.banner(state, layout)
         pad_large.draw(state, layout, self._images)
@@ -335,7 +356,7 @@ def _known(names: list[str]) -> list[str]:
     """Panels of a newer version's settings file are left alone."""
     from app.view.layout import PANELS
 
-    return [name for name in names if name in PANELS]
+    return [name for name in names if name in (*PANELS, "replay")]
 
 
 def _loading(state: ViewState, layout, text: str, fraction: float) -> None:

@@ -75,6 +75,9 @@ class FakeView:
     def progress(self, text, fraction):
         pass
 
+    def ready(self):
+        pass
+
     def set_scene(self, scene, points):
         self.scenes += 1
 

@@ -19,7 +19,8 @@ from app.loop import FrameLoop, Wiring
 from app.operator import Operator
 from app.record import Episode
 from app.replay import InputReplay, ReplayError, StateReplay
-from app.replay_run import Player, _repeat, replay_episode
+from app.replay_inputs import repeat
+from app.replay_run import Player, replay_episode
 from app.runs import _recorder
 from app.scripted import open_input
 from app.session import load_session
@@ -129,7 +130,7 @@ def test_it_repeats_the_cut_itself_not_its_result(run):
         engine = run.session.engine
         lazy = InputReplay(episode, engine, lambda f: Control(**f), lambda wishes: None)
         assert lazy.run().first_divergence == rows[0]
-        whole = InputReplay(episode, engine, lambda f: Control(**f), partial(_repeat, engine))
+        whole = InputReplay(episode, engine, lambda f: Control(**f), partial(repeat, engine))
         assert whole.run().exact
         with pytest.raises(ReplayError, match="does not fit this scene"):
             InputReplay(episode, load_session("stress_squeeze", (), "cpu").engine)

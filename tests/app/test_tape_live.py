@@ -14,7 +14,8 @@ from app.loop import FrameLoop, Wiring
 from app.operator import Operator
 from app.record import Episode
 from app.replay import InputReplay
-from app.replay_run import _repeat, replay_episode
+from app.replay_inputs import repeat
+from app.replay_run import replay_episode
 from app.runs import _recorder
 from app.scripted import open_input
 from app.session import load_session
@@ -106,7 +107,7 @@ def test_edits_in_the_row_of_a_reset_are_repeated_too(run):
         rows = {row for row, verb, _ in episode.requests() if verb == "reset"}
         edited = {row for row, verb, value in episode.requests() if verb == "set_adhesion" and value["value"] == 20}
         assert rows & edited
-        replay = InputReplay(episode, session.engine, lambda f: Control(**f), partial(_repeat, session.engine))
+        replay = InputReplay(episode, session.engine, lambda f: Control(**f), partial(repeat, session.engine))
         assert replay.run().first_divergence is None
     assert adhesive_pairs(session.engine)[0]["value"] == 20.0
     assert friction_of(session.engine, "plate") == 0.9

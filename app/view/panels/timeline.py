@@ -22,7 +22,7 @@ def draw(state: ViewState, layout: Layout) -> None:
         for name, label, verb, on, tip in _buttons(state, paused):
             wide = (64 * s, 0) if name == "pause" else (0, 0)
             if clickable(state, f"timeline.{name}", label, on, tip=tip, size=wide):
-                state.ask(verb)
+                state.ask(*(("step", -1) if verb == "back" else (verb,)))
             psim.SameLine(0, 4 * s)
         x, _ = psim.GetCursorScreenPos()
         x += 12 * s
@@ -42,7 +42,10 @@ def _buttons(state: ViewState, paused: bool) -> list[tuple[str, str, str, bool, 
         ("slow", "Slow", "slow", state.about("slow", 1.0) < 1.0, "slow motion"),
     ]
     if replay:
-        return [*buttons, ("reset", "Start", "reset", False, "from the beginning")]
+        return [
+            ("reset", "|<", "reset", False, "to the beginning"), ("back", "<", "back", False, "one step back"),
+            buttons[0], ("step", ">", "step", False, "one step on"), buttons[2],
+        ]  # fmt: skip
     return [
         *buttons,
         ("reset", "Reset", "reset", False, "back to the start; can be undone"),
@@ -66,6 +69,8 @@ def _track(state: ViewState, x: float, y: float, width: float, height: float, s:
     lst.AddRectFilled((x, line - 2 * s), (x + width, line + 2 * s), palette.packed(palette.FIELD_HOVER), 2 * s)
     at = x + width * min(now / end, 1.0)
     lst.AddRectFilled((x, line - 2 * s), (at, line + 2 * s), palette.packed(palette.ACCENT), 2 * s)
+    if replay:
+        _stretches(replay, x, line, width / end, s)
     for time, _ in list(state.events)[-60:]:
         if 0.0 <= time <= end:
             tick = x + width * time / end
@@ -91,6 +96,18 @@ def _track(state: ViewState, x: float, y: float, width: float, height: float, s:
     if latest:
         lst.AddText((x, y + 0.08 * height), palette.packed(palette.TEXT_DIM), _shortened(latest, width + stamp_width))
     theme.text("")
+
+
+def _stretches(replay: dict, x: float, line: float, scale: float, s: float) -> None:
+    """What a trim leaves out is pale; by inputs, how far the engine has come."""
+    lst = psim.GetWindowDrawList()
+    for a, b in ((0.0, replay["kept"][0]), (replay["kept"][1], replay["seconds"])):
+        if b - a > 1e-9:
+            veil = palette.packed(palette.PANEL, 0.7)
+            lst.AddRectFilled((x + scale * a, line - 3 * s), (x + scale * b, line + 3 * s), veil)
+    if replay["by"] == "inputs":
+        known = palette.packed(palette.GOOD if replay["meter"].first_bit is None else palette.BAD)
+        lst.AddRectFilled((x, line + 4 * s), (x + scale * replay["known"], line + 7 * s), known)
 
 
 def _shortened(text: str, room: float) -> str:
