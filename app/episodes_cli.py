@@ -334,6 +334,35 @@ def merge(
     _say(f"{len(result.copied)} episodes copied{known}")
 
 
+@episodes.command("render-cameras")
+def render_cameras(
+    some: Some,
+    rate: Annotated[float, typer.Option(help="Pictures a second of simulated time.")] = 30.0,
+    samples: Annotated[int, typer.Option(help="Along each side of a pixel, for the colours: 1 or 2.")] = 2,
+    scene: Annotated[str | None, typer.Option(help="The scene's file when it does not ship.")] = None,
+    compute: Annotated[str, typer.Option("--compute", "-c", metavar="WHERE", help="cpu or cuda:N.")] = "cpu",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Draw anew what is there.")] = False,
+) -> None:
+    """Draw the pictures of the scene's cameras (colour and depth) from the recorded states, beside each episode.
+
+    Exports then hold them. No display and no OpenGL are needed.
+    """
+    from app.cameras.render import CameraError
+    from app.cameras.render import render_cameras as render
+    from app.progress import TerminalBar
+
+    with _told():
+        for path in _files(some):
+            bar = TerminalBar(console, None)
+            try:
+                drawn = render(path, rate, samples, scene, compute, overwrite, bar.loading)
+            except CameraError as error:
+                raise _refuse(str(error)) from None
+            finally:
+                bar.stop()
+            _say(f"{drawn.path.name}: {drawn.pictures} pictures each of {', '.join(drawn.cameras)}")
+
+
 @episodes.command()
 def export(
     some: Some,

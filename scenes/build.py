@@ -19,6 +19,7 @@ from scenes.build_robot import add_robot
 from scenes.build_roll import add_roll_of_tape
 from scenes.build_soft import add_pad, add_sheet, add_solid, add_strip
 from scenes.build_stiff import add_body, add_cardboard_box, add_static
+from scenes.cameras import scene_cameras
 from scenes.carton import Carton
 from scenes.config import SceneConfig
 from scenes.dispenser import Dispenser
@@ -101,6 +102,7 @@ def build_scene(config: SceneConfig, device: str = "cpu", num_worlds: int | None
         pads=draft.pads,
         camera=(camera.eye, camera.target, camera.up),
         bookmarks={name: (view.eye, view.target) for name, view in camera.bookmarks.items()},
+        cameras=scene_cameras(file),
         visuals=draft.visuals,
         task=file.task.text,
         steps=list(file.task.steps),

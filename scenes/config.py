@@ -134,6 +134,9 @@ def _check_references(file: SceneFile) -> None:
         for key, kind in (("carton", Carton), ("dispenser", Dispenser)):
             able = tuple(name for name, entity in file.entities.items() if isinstance(entity, kind))
             _known(getattr(file.seal, key), able, f"seal.{key}", key, file.seal.at(key))
+    for name, camera in file.cameras.items():
+        if camera.on is not None:
+            _known(camera.on, bodies, f"cameras.{name}.on", "body", camera.at("on"))
     for pair in file.ignore:
         for mesh in pair:
             _known(mesh, meshes, "ignore", "mesh", file.at("ignore"))

@@ -10,6 +10,7 @@ from engine.options import Options
 from engine.tactile.spec import SensorSpec
 from engine.tape.asset import RollAsset
 from engine.types import Model
+from scenes.cameras import SceneCamera
 from scenes.config import SceneConfig
 from scenes.motion import pose_at
 from scenes.robot import Robot
@@ -54,9 +55,9 @@ class Tool:
 
 @dataclass
 class Scene:
-    """Everything build_scene makes. camera: (eye, target, up) [m]; bookmarks: name -> (eye, target); motions: driven
-    body -> (Motion, (4, 4) start pose); rolls: name of a roll's strip -> its asset; robots: by name; edges:
-    dispenser -> ends of its blade's edge, (2, 3) in its frame [m];
+    """Everything build_scene makes. camera: (eye, target, up) [m]; bookmarks: name -> (eye, target); cameras: those of
+    an episode, by name; motions: driven body -> (Motion, (4, 4) start pose); rolls: name of a roll's strip -> its
+    asset; robots: by name; edges: dispenser -> ends of its blade's edge, (2, 3) in its frame [m];
     notes: guesses and repairs that the user should see; draws: overrides by which each world differs from the file."""
 
     name: str
@@ -72,6 +73,7 @@ class Scene:
     task: str
     steps: list[str]
     hints: list[str]
+    cameras: dict[str, SceneCamera] = field(default_factory=dict)
     motions: dict[str, tuple[Motion, np.ndarray]] = field(default_factory=dict)
     rolls: dict[str, RollAsset] = field(default_factory=dict)
     robots: dict[str, Robot] = field(default_factory=dict)

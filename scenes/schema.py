@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.materials import ContactMaterial, JointDrive, JointFriction, JointSpring, ShellMaterial, SolidMaterial
 from engine.options import Options
 from scenes.adhesion import STICKING
+from scenes.cameras import CAMERAS
 from scenes.carton import CARTON
 from scenes.dispenser import DISPENSER
 from scenes.joints import JOINT_FRICTION, JOINT_SPRING
@@ -299,6 +300,7 @@ class SceneFile(Record):
     worlds: int = setting(Integer(1, 1_000_000), "copies of the scene that are stepped together", 1)
     randomise: Randomise | None = setting(OrNone(RANDOMISE), "what is drawn for each of several worlds", None)
     camera: Camera = setting(Table(Camera, title="camera"), "camera", factory=Camera)
+    cameras: dict = setting(CAMERAS, "those of an episode; none: one, `ego`, that is `camera`", factory=dict)
     script: Path | None = setting(OrNone(FileName((".yaml",))), "scripted input that shows the scene", None)
 
 

@@ -39,7 +39,7 @@ ROWS = (
     {"energies", "contact", "adhesion"},
     {"linear", "reduce", "edits", "asked"},
     {"stepper", "working"},
-    {"tape", "cutting", "tactile", "robots"},
+    {"tape", "cutting", "tactile", "robots", "cameras"},
     {"builder"},
     {"engine", "saving", "signals", "settling", "topology", "yielding", "renewal", "pushing"},
 )

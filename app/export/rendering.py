@@ -10,6 +10,7 @@ import numpy as np
 from app.export.options import ExportError, ExportOptions
 from app.record import Episode
 from app.recorded_scene import scene_of
+from app.recorded_topology import RecordedTopology
 from app.replay import ReplayError, StateReplay
 
 
@@ -40,7 +41,7 @@ class View:
             replay = StateReplay(episode, self._scene.model.points_per_world)
         except (ReplayError, ValueError, FileNotFoundError) as error:
             raise ExportError(f"{episode.name} cannot be drawn: {error}") from None
-        topology = _Topology(self._scene, replay)
+        topology = RecordedTopology(self._scene, replay)
         for row in rows:
             model = topology.model_at(int(row))
             if model is not None:
@@ -63,34 +64,6 @@ class View:
         self._scene = build_scene(load_config(name, overrides))
         self._offscreen.set_scene(self._scene, episode.positions(0)[: self._scene.model.points_per_world])
         self._shown = (name, tuple(overrides))
-
-
-class _Topology:
-    """Meshes after cuts, from the exact states of the recording. An engine is built only when there is one."""
-
-    def __init__(self, scene: Any, replay: StateReplay):
-        self.cut = False
-        self._replay, self._number, self._engine = replay, None, None
-        states = range(len(replay.episode.keyframe_rows))
-        if any("cut_index" in replay.episode.keyframe(k) for k in states):
-            from engine import Engine
-
-            self._engine = Engine(scene.model, scene.options)
-
-    def model_at(self, row: int) -> Any:
-        """The model of that row when it is another one than before, else None."""
-        number = self._replay.exact_state_of(row)
-        if self._engine is None or number is None or number == self._number:
-            return None
-        from app.cutting import take_topology
-
-        self._number = number
-        meshes = self._engine.model.meshes
-        take_topology(self._engine, self._replay.episode.keyframe(number))
-        if self._engine.model.meshes is meshes:
-            return None
-        self.cut = True
-        return self._engine.model
 
 
 def _info(episode: Episode, frame: Any) -> dict[str, Any]:

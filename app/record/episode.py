@@ -24,6 +24,7 @@ import h5py
 import numpy as np
 
 from app.record import folder as files
+from app.record.camera_file import CameraPictures
 from app.record.chunked import read_array, read_attr
 from app.record.column_views import Clocks, ColumnGroup
 from app.record.episode_file import DAMAGE, EpisodeError, EpisodeFile, UnknownColumn, from_json, guarded
@@ -79,6 +80,7 @@ class Episode:
         self.meta: dict[str, Any] = {**embedded, **(beside or {})}
         self._columns: dict[str, Any] = {}  # read before
         self._paths: list[str] | None = None
+        self._cameras: CameraPictures | None = None
         code = self._file.dataset("points/code")
         self._points = None if code is None else PositionRows(code, self._file.dataset("points/count"))
         rows, restart = self._file.dataset("state/keyframe_row"), self._file.dataset("state/keyframe_restart")
@@ -92,6 +94,8 @@ class Episode:
 
     def close(self) -> None:
         self._file.close()
+        if self._cameras is not None:
+            self._cameras.close()
 
     def __enter__(self) -> Episode:
         return self
@@ -315,6 +319,19 @@ class Episode:
             if isinstance(value, list) and len(value) == 2:
                 found.append((row, str(value[0]), value[1]))
         return found
+
+    # -- cameras ------------------------------------------------------------------------------------------------
+
+    @property
+    def cameras(self) -> CameraPictures | None:
+        """Pictures of the scene's cameras, once they are drawn (`tacktile episodes render-cameras`); None before.
+
+        Raises EpisodeError: they belong to another episode, or are damaged.
+        """
+        if self._cameras is None and files.cameras_path(self.path).is_file():
+            path = files.cameras_path(self.path)
+            self._cameras = CameraPictures(path, self.num_frames, int(self.hashes()[-1]))
+        return self._cameras
 
     # -- checks -------------------------------------------------------------------------------------------------
 

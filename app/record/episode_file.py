@@ -83,6 +83,11 @@ class EpisodeFile:
         item = self.item(path)
         return item if isinstance(item, h5py.Dataset) else None
 
+    def groups(self, path: str) -> list[str]:
+        """Names of the groups in a group ("": in the file itself), sorted."""
+        inside = self.item(path) if path else self._file
+        return sorted(n for n in inside if isinstance(self.item(f"{path}/{n}".strip("/")), h5py.Group))
+
     def column(self, path: str) -> h5py.Group | h5py.Dataset | None:
         """The item when it is a column: one with the attribute `kind`."""
         item = self.item(path)

@@ -4,6 +4,7 @@
 ``episode_0007.h5``         sealed; renamed into place in one step when it is whole
 ``episode_0007.meta.json``  label, instruction, versions; renamed into place likewise
 ``episode_0007.png``        a small picture of its last state, for lists; made again when it is missing
+``episode_0007.cameras.h5`` pictures of its cameras, drawn afterwards (`camera_file.py`)
 ``trash/``                  discarded episodes, the same files
 
 What exists is found by scanning. There is no counter to lose or to disagree with the files.
@@ -21,7 +22,7 @@ from app.record.records import LABELS
 
 TRASH = "trash"
 MAX_META_BYTES = 1024 * 1024
-_NAME = re.compile(r"^episode_(\d{1,9})(\.h5|\.log|\.meta\.json|\.log\.damaged|\.h5\.part)$")
+_NAME = re.compile(r"^episode_(\d{1,9})(\.cameras\.h5|\.h5|\.log|\.meta\.json|\.log\.damaged|\.h5\.part)$")
 
 
 def episode_name(number: int) -> str:
@@ -64,6 +65,11 @@ def meta_path(episode: Path) -> Path:
 def picture_path(episode: Path) -> Path:
     """episode_0007.h5 -> episode_0007.png"""
     return episode.with_name(episode.name.split(".")[0] + ".png")
+
+
+def cameras_path(episode: Path) -> Path:
+    """episode_0007.h5 -> episode_0007.cameras.h5"""
+    return episode.with_name(episode.name.split(".")[0] + ".cameras.h5")
 
 
 def write_picture(episode: Path, png: bytes) -> None:
@@ -115,8 +121,9 @@ def move_episode(episode: Path, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if meta_path(episode).exists():
         os.replace(meta_path(episode), meta_path(target))
-    if picture_path(episode).exists():
-        os.replace(picture_path(episode), picture_path(target))
+    for beside in (picture_path, cameras_path):
+        if beside(episode).exists():
+            os.replace(beside(episode), beside(target))
     os.replace(episode, target)
     return target
 

@@ -186,8 +186,9 @@ def _copy(path: Path, target: Path) -> str:
         if not episode.exists():
             files.meta_path(episode).unlink(missing_ok=True)
         raise
-    if files.picture_path(path).exists():
-        shutil.copyfile(files.picture_path(path), files.picture_path(episode))
+    for beside in (files.picture_path, files.cameras_path):
+        if beside(path).exists():
+            shutil.copyfile(beside(path), beside(episode))
     files.sync_folder(target)
     return name
 
