@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
-SIZE = (192, 120)  # [pixel] width, height
+SIZE = (288, 180)  # [pixel] width, height
 FINE = 2  # samples a pixel along each side
 FIELD_OF_VIEW = 38.0  # [deg] vertical, as in the window
 BACKDROP = np.array([228.0, 229.0, 231.0])
 LOOKS = {"shell": (0.80, 0.62, 0.36), "solid": (0.63, 0.68, 0.73), "body": (0.72, 0.56, 0.39), "static": (0.86,) * 3}
-MAX_SPLATS = 3_000_000  # samples of one picture
+LARGE = 64  # samples: longer triangles are split
+NEAR = 1e-3  # [m] in front of the camera
+ROUNDS = 7  # of splitting; what is larger still is left out
 
 
 class Painter:
@@ -39,14 +41,9 @@ class Painter:
         if len(points) != self.num_points or not len(self._faces) or not np.isfinite(points).all():
             return None
         width, height = SIZE[0] * FINE, SIZE[1] * FINE
-        eye = self._in_camera(points)
-        scale = 0.5 * height / np.tan(0.5 * np.radians(FIELD_OF_VIEW))
-        depth = np.maximum(-eye[:, 2], 1e-6)
-        pixel = np.stack([0.5 * width + scale * eye[:, 0] / depth, 0.5 * height - scale * eye[:, 1] / depth], axis=1)
-        corners, faces, shade = pixel[self._faces], self._faces, self._shade(points)
-        near = np.abs(corners - (0.5 * width, 0.5 * height)) < 4 * width
-        front = (depth[faces] > 1e-3).all(axis=1) & near.all(axis=(1, 2))
-        return self._splat(corners[front], depth[faces[front]], shade[front], width, height)
+        corners, shade = self._in_frame(self._in_camera(points)[self._faces], self._shade(points))
+        pixel, depth = _projected(corners)
+        return self._splat(pixel, depth, shade, width, height)
 
     def png(self, points: np.ndarray) -> bytes | None:
         """The same as a PNG file."""
@@ -77,13 +74,29 @@ class Painter:
         light = np.array([-0.25, -0.35, 0.9]) / np.linalg.norm([-0.25, -0.35, 0.9])
         return 255.0 * self._colors * (0.52 + 0.48 * np.clip(normal @ light, 0.0, 1.0))[:, None]
 
+    def _in_frame(self, corners: np.ndarray, shade: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Triangles (t, 3, 3) in the camera's frame that may be seen; large ones in pieces, of which those that lie
+        outside the picture or behind the camera are left out."""
+        done = [(np.zeros((0, 3, 3)), np.zeros((0, 3)))]
+        for _ in range(ROUNDS):
+            pixel, depth = _projected(corners)
+            ahead = depth > NEAR
+            outside = (pixel < 0.0).all(axis=1) | (pixel > (SIZE[0] * FINE, SIZE[1] * FINE)).all(axis=1)
+            seen = ahead.any(axis=1) & ~(outside.any(axis=1) & ahead.all(axis=1))
+            side = np.linalg.norm(pixel - np.roll(pixel, 1, axis=1), axis=2).max(axis=1, initial=0.0)
+            small = seen & ahead.all(axis=1) & (side <= LARGE)
+            done.append((corners[small], shade[small]))
+            a, b, c = np.moveaxis(corners[seen & ~small], 1, 0)
+            ab, bc, ca = 0.5 * (a + b), 0.5 * (b + c), 0.5 * (c + a)
+            pieces = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
+            corners = np.concatenate([np.stack(piece, axis=1) for piece in pieces])
+            shade = np.tile(shade[seen & ~small], (4, 1))
+        return np.concatenate([one for one, _ in done]), np.concatenate([two for _, two in done])
+
     def _splat(self, corners, depth, shade, width: int, height: int) -> np.ndarray:
         """Points spread evenly over each triangle, half a sample apart; the nearest one of each sample wins."""
         side = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1, initial=0.0)
-        rows = np.clip(np.ceil(1.35 * side).astype(int) + 1, 2, 4 * width)
-        counts = rows * (rows + 1) // 2
-        if counts.sum() > MAX_SPLATS:
-            rows = np.maximum((rows * np.sqrt(MAX_SPLATS / counts.sum())).astype(int), 2)
+        rows = np.clip(np.ceil(1.35 * side).astype(int) + 1, 2, 2 * LARGE)
         picture = np.broadcast_to(BACKDROP, (height * width, 3)).copy()
         nearest = np.full(height * width, np.inf)
         for count in np.unique(rows):  # triangles that are sampled alike, together
@@ -103,6 +116,14 @@ class Painter:
                 picture[cell[won]] = shade[owner[won]]
         small = picture.reshape(SIZE[1], FINE, SIZE[0], FINE, 3).mean(axis=(1, 3))
         return np.clip(np.rint(small), 0, 255).astype(np.uint8)
+
+
+def _projected(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Samples (t, 3, 2) and depth [m] (t, 3) of triangles in the camera's frame."""
+    scale = 0.5 * SIZE[1] * FINE / np.tan(0.5 * np.radians(FIELD_OF_VIEW))
+    depth = -corners[..., 2]
+    across = corners[..., :2] * (scale / np.maximum(depth, NEAR))[..., None] * (1.0, -1.0)
+    return across + (0.5 * SIZE[0] * FINE, 0.5 * SIZE[1] * FINE), depth
 
 
 def session_painter(session: Any) -> Callable[[np.ndarray], bytes | None]:

@@ -12,6 +12,7 @@ from app.thumbnail import SIZE
 from app.view.images import opaque
 
 SLOTS = 24  # more than a 4K window shows at once
+MAX_SIDE = 1024  # [pixel]
 A_TICK = 4  # pictures decoded and uploaded in one redraw
 
 
@@ -66,11 +67,14 @@ class EpisodePictures:
 
 
 def decoded(png: bytes) -> np.ndarray | None:
-    """(h, w, 3) uint8 of the size that this version writes; None for anything else, before it takes memory."""
+    """(h, w, 3) uint8 of the size that is shown; None for what is no picture, or too large to take memory for."""
     from PIL import Image
 
     try:
         with Image.open(io.BytesIO(png), formats=["PNG"]) as image:
-            return np.asarray(image.convert("RGB")) if image.size == SIZE else None
+            if max(image.size) > MAX_SIDE:
+                return None
+            image = image.convert("RGB")
+            return np.asarray(image if image.size == SIZE else image.resize(SIZE))
     except (OSError, ValueError, SyntaxError):
         return None

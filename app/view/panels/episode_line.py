@@ -12,8 +12,8 @@ from app.view.panels.frame_of import log_item
 from app.view.panels.status_bar import clock
 from app.view.state import ViewState
 
-HEIGHT = 62.0  # [px] at scale 1
-PICTURE = (86.0, 54.0)
+HEIGHT = 68.0  # [px] at scale 1
+PICTURE = (96.0, 60.0)
 LABELS = {"success": palette.GOOD, "failure": palette.WARN, "discard": palette.BAD}
 
 
@@ -42,13 +42,13 @@ def draw_line(state: ViewState, row: EpisodeRow, on: bool, s: float, pictures: E
         word = "damaged" if row.problem and "not sealed" not in row.problem else row.worst or "not saved yet"
         _word(lst, at, y + 3 * s, word, palette.BAD if word in ("error", "damaged") else palette.SAVING, s)
     where = f"{row.set_name}, {row.scene}" if with_set and row.set_name != row.scene else row.scene
-    lst.AddText((left, y + 6 * s + line), dim, f"{row.created}   {where}")
+    lst.AddText((left, y + 5 * s + line), dim, f"{row.created}   {where}")
     spark = min(max(0.26 * width, 90 * s), 200 * s)
     right = x + width - spark - 10 * s
     said = row.problem or row.instruction
     if said:
         lst.PushClipRect((left, y), (right - 6 * s, y + height), True)
-        lst.AddText((left, y + 8 * s + 2 * line), dim, said)
+        lst.AddText((left, y + 7 * s + 2 * line), dim, said)
         lst.PopClipRect()
     sparkline(lst, row, (right, y + 5 * s), (spark, height - 10 * s), s)
     return hit

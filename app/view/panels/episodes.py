@@ -33,6 +33,7 @@ def draw(state: ViewState, layout: Layout, pictures: EpisodePictures) -> None:
     psim.SetNextWindowSize((place.width, place.height))
     if state.ui.pop("episodes.raise", False):
         psim.SetNextWindowFocus()
+    psim.SetNextWindowBgAlpha(1.0)
     psim.Begin("##episodes", FRONT)
     try:
         state.rects["episodes"] = (place.x, place.y, place.right, place.bottom)
@@ -102,7 +103,7 @@ def _head(state: ViewState, shelf: ShelfView, width: float, s: float) -> None:
     psim.SameLine(0, 10 * s)
     psim.SetNextItemWidth(150 * s)
     text = state.text.get("episodes.words", "")
-    _, state.text["episodes.words"] = psim.InputTextWithHint("##words", "search name, instruction", text)
+    _, state.text["episodes.words"] = psim.InputTextWithHint("##words", "search", text)
     state.rects["episodes.words"] = (*psim.GetItemRectMin(), *psim.GetItemRectMax())
     psim.SameLine(width - 66 * s)
     if clickable(state, "episodes.close", "close"):
@@ -201,8 +202,9 @@ def _foot(state: ViewState, shelf: ShelfView, rows, s: float) -> None:
         parts.append(f"{n.findings} with findings")
     theme.text("   ".join(parts))
     state.rects["episodes.numbers"] = (*psim.GetItemRectMin(), *psim.GetItemRectMax())
-    undo = f"undo: {shelf.undo}" if shelf.undo else "undo"
-    if clickable(state, "episodes.undo", f"{undo}###undo", tip="take the last change made here back") and shelf.undo:
+    if not shelf.undo:
+        theme.line("drag, label, discard: everything here can be undone", palette.TEXT_DIM)
+    elif clickable(state, "episodes.undo", f"undo: {shelf.undo}###undo", tip="take the last change made here back"):
         state.ask("episodes_undo")
     if shelf.said and (shelf.failed or shelf.said != shelf.undo):
         psim.SameLine(0, 12 * s)

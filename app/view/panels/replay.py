@@ -59,8 +59,8 @@ def _speed(state: ViewState, s: float) -> None:
 def _by(state: ViewState, about: dict, s: float) -> None:
     theme.line("show", palette.TEXT_DIM)
     for name, text, tip in (
-        ("states", "what was recorded", "the recorded positions"),
-        ("inputs", "inputs again", "the engine does the recorded steps again"),
+        ("states", "recorded", "the recorded positions"),
+        ("inputs", "run inputs again", "the engine does the recorded steps again"),
     ):
         psim.SameLine(0, 5 * s)
         if clickable(state, f"replay.by_{name}", text, about["by"] == name, tip=tip):
@@ -124,11 +124,11 @@ def _compare(state: ViewState, about: dict, s: float) -> None:
     opened = psim.BeginCombo("##compare", shown)
     log_item(state, "replay.compare")
     if opened:
-        if psim.Selectable("no other episode", other is None)[0]:
+        if psim.Selectable("no other episode", other is None):
             state.ask("compare", None)
         log_item(state, "replay.compare_none")
         for name, path in about["others"]:
-            if psim.Selectable(name.replace("_", " "), bool(other) and other["path"] == path)[0]:
+            if psim.Selectable(name.replace("_", " "), bool(other) and other["path"] == path):
                 state.ask("compare", path)
             log_item(state, f"replay.compare_{name}")
         psim.EndCombo()
@@ -143,10 +143,11 @@ def _compare(state: ViewState, about: dict, s: float) -> None:
     if other["done"] < 1.0:
         psim.ProgressBar(float(other["done"]), (-1.0, 5 * s), "")
     good = np.isfinite(other["distance"])
-    if good.sum() < 2 or not implot.BeginPlot("##apart", (-1.0, 84 * s), PLOT_FLAGS):
+    if good.sum() < 2 or not implot.BeginPlot("##apart", (-1.0, 96 * s), PLOT_FLAGS):
         return
     values = 1e3 * other["distance"][good]
-    implot.SetupAxes("", "mm", implot.ImPlotAxisFlags_NoGridLines, 0)
+    implot.SetupAxes("", "", implot.ImPlotAxisFlags_NoGridLines, 0)
+    implot.SetupAxisFormat(implot.ImAxis_Y1, "%.3g mm")
     top = 1.1 * max(float(values.max()), 1e-3)
     implot.SetupAxesLimits(0.0, float(about["seconds"]), 0.0, top, implot.ImPlotCond_Always)
     implot.SetNextLineStyle((*COLOR, 1.0), 1.8 * s)
