@@ -28,6 +28,7 @@ class Energy:
     name: str = "energy"
     stencil_size: int = 0
     ends_step: bool = False  # whether launch_end_step does anything
+    kept: wp.array | None = None  # share of the geometric Hessian by element, float64 (E,); see linear/self_stress.py
     parameters: dict  # constructor arrays by name, one row an element: what engine.reduce makes a smaller one from
 
     def __init__(self, stencils: np.ndarray, element_world: np.ndarray, device: str):
@@ -85,6 +86,10 @@ class Energy:
 
     def launch_step_bound(self, inputs: StepInputs, dx: wp.array, world_bound: wp.array) -> None:
         """Lower world_bound[world] (float64, atomic min) so that x + bound * dx stays admissible (no inversion)."""
+
+    def launch_stress(self, inputs: StepInputs, chosen: wp.array, whole: wp.array, positive: wp.array) -> None:
+        """Of elements with chosen[e] = 1 add the trace of stress times volume in world axes [J] to whole[world], that
+        of the positive part in the Hessian to positive[world], float64 (W,). Only energies that have `kept`."""
 
     def launch_end_step(self, inputs: StepInputs) -> None:
         """Called once a step with inputs.x at its final positions: history of the energy advances."""

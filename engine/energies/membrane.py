@@ -101,6 +101,7 @@ def membrane_derivatives(
     x: wp.array(dtype=wp.vec3d),
     hessian_stress: wp.array(dtype=wp.vec3d),
     extrapolate: wp.array(dtype=wp.int32),
+    kept: wp.array(dtype=wp.float64),
     # Out:
     gradient: wp.array(dtype=wp.vec3d),
     blocks: wp.array(dtype=wp.mat33d),
@@ -115,7 +116,7 @@ def membrane_derivatives(
     geometric = stress
     if extrapolate[0] != 0:
         geometric = v * hessian_stress[e]
-    geometric = positive_part_2d(geometric)
+    geometric = kept[e] * positive_part_2d(geometric)
     left = wp.outer(f[0], f[0]) + wp.outer(f[1], f[1])  # F F^T
     identity = wp.identity(n=3, dtype=wp.float64)
     slot = int(6 * e)
@@ -181,6 +182,36 @@ def membrane_stress_extrapolated(
     hessian_stress[e] = stvk_stress(g, lame_mu[e], lame_lambda[e])
 
 
+@wp.func
+def trace_in_space(s: wp.vec3d, f0: wp.vec3d, f1: wp.vec3d) -> wp.float64:
+    """tr(F S F^T)."""
+    return s[0] * wp.dot(f0, f0) + s[1] * wp.dot(f1, f1) + wp.float64(2.0) * s[2] * wp.dot(f0, f1)
+
+
+@wp.kernel
+def membrane_stress_sum(
+    # Model:
+    stencils: wp.array2d(dtype=wp.int32),
+    element_world: wp.array(dtype=wp.int32),
+    dm_inv: wp.array(dtype=wp.mat22d),
+    volume: wp.array(dtype=wp.float64),
+    # In:
+    x: wp.array(dtype=wp.vec3d),
+    hessian_stress: wp.array(dtype=wp.vec3d),
+    chosen: wp.array(dtype=int),
+    # Out:
+    whole: wp.array(dtype=wp.float64),
+    positive: wp.array(dtype=wp.float64),
+):
+    e = wp.tid()
+    if chosen[e] == 1:
+        f = triangle_columns(x, stencils, dm_inv[e], e)
+        s = hessian_stress[e]
+        w = element_world[e]
+        wp.atomic_add(whole, w, volume[e] * trace_in_space(s, f[0], f[1]))
+        wp.atomic_add(positive, w, volume[e] * trace_in_space(positive_part_2d(s), f[0], f[1]))
+
+
 class Membrane(Energy):
     """St. Venant-Kirchhoff triangles.
 
@@ -207,6 +238,7 @@ class Membrane(Energy):
         self.lame_mu = upload(per_element("Membrane", "lame_mu", lame_mu, count), wp.float64, device)
         self.lame_lambda = upload(per_element("Membrane", "lame_lambda", lame_lambda, count), wp.float64, device)
         self.hessian_stress = wp.zeros(count, dtype=wp.vec3d, device=device)  # second Piola (00, 11, 01) [Pa]
+        self.kept = wp.ones(count, dtype=wp.float64, device=device)
         self.extrapolate = wp.array(np.array([int(extrapolate)]), dtype=wp.int32, device=device)
 
     def set_extrapolation(self, on: bool) -> None:
@@ -230,7 +262,18 @@ class Membrane(Energy):
             dim=self.num_elements,
             inputs=[
                 self.stencils, self.dm_inv, self.volume, self.lame_mu, self.lame_lambda, inputs.x, self.hessian_stress,
-                self.extrapolate, gradient, blocks,
+                self.extrapolate, self.kept, gradient, blocks,
+            ],
+            device=self.device,
+        )
+
+    def launch_stress(self, inputs: StepInputs, chosen: wp.array, whole: wp.array, positive: wp.array) -> None:
+        wp.launch(
+            membrane_stress_sum,
+            dim=self.num_elements,
+            inputs=[
+                self.stencils, self.element_world, self.dm_inv, self.volume, inputs.x, self.hessian_stress, chosen,
+                whole, positive,
             ],
             device=self.device,
         )

@@ -18,6 +18,9 @@ from engine.energies.positive_part import positive_part_bound
 wp.set_module_options({"enable_backward": False})
 
 
+FLOOR = wp.constant(wp.float64(1e-15))  # strain below which the positive part is not resolved [-]
+
+
 # Scalar law --------------------------------------------------------------------------------------------------------
 @wp.func
 def frame_columns(x: wp.array(dtype=wp.vec3d), stencils: wp.array2d(dtype=wp.int32), e: int) -> wp.mat33d:
@@ -57,6 +60,7 @@ def orthogonality_derivatives(
     x: wp.array(dtype=wp.vec3d),
     hessian_strain: wp.array(dtype=wp.mat33d),
     extrapolate: wp.array(dtype=wp.int32),
+    kept: wp.array(dtype=wp.float64),
     # Out:
     gradient: wp.array(dtype=wp.vec3d),
     blocks: wp.array(dtype=wp.mat33d),
@@ -69,7 +73,7 @@ def orthogonality_derivatives(
     geometric = c
     if extrapolate[0] != 0:
         geometric = hessian_strain[e]
-    geometric = positive_part_bound(geometric, wp.float64(1e-15))
+    geometric = kept[e] * positive_part_bound(geometric, FLOOR)
     left = a * wp.transpose(a)
     identity = wp.identity(n=3, dtype=wp.float64)
     gradient[4 * e] = wp.vec3d()
@@ -121,6 +125,32 @@ def orthogonality_strain_extrapolated(
     hessian_strain[e] = orthogonality_strain(frame_columns(x, stencils, e)) - wp.transpose(da) * da
 
 
+@wp.kernel
+def orthogonality_stress_sum(
+    # Model:
+    stencils: wp.array2d(dtype=wp.int32),
+    element_world: wp.array(dtype=wp.int32),
+    stiffness: wp.array(dtype=wp.float64),
+    # In:
+    x: wp.array(dtype=wp.vec3d),
+    hessian_strain: wp.array(dtype=wp.mat33d),
+    chosen: wp.array(dtype=int),
+    # Out:
+    whole: wp.array(dtype=wp.float64),
+    positive: wp.array(dtype=wp.float64),
+):
+    """4 s A C A^T: the strain's square weighs the columns as S weighs those of F in a membrane."""
+    e = wp.tid()
+    if chosen[e] == 1:
+        a = frame_columns(x, stencils, e)
+        square = wp.transpose(a) * a
+        c = hessian_strain[e]
+        four_s = wp.float64(4.0) * stiffness[e]
+        w = element_world[e]
+        wp.atomic_add(whole, w, four_s * wp.ddot(c, square))
+        wp.atomic_add(positive, w, four_s * wp.ddot(positive_part_bound(c, FLOOR), square))
+
+
 class Orthogonality(Energy):
     """Orthogonality of affine bodies. The Hessian keeps dC:dC and a positive part of the geometric term C, the latter
     extrapolated linearly along the last update as in Membrane: a rotating body stretches its A by the square of the
@@ -137,6 +167,7 @@ class Orthogonality(Energy):
         checked = per_element("Orthogonality", "stiffness", stiffness, count)
         self.stiffness = upload(non_negative("Orthogonality", "stiffness", checked), wp.float64, device)
         self.hessian_strain = wp.zeros(count, dtype=wp.mat33d, device=device)
+        self.kept = wp.ones(count, dtype=wp.float64, device=device)
         self.extrapolate = wp.array(np.array([int(extrapolate)]), dtype=wp.int32, device=device)
 
     def set_extrapolation(self, on: bool) -> None:
@@ -156,7 +187,19 @@ class Orthogonality(Energy):
             orthogonality_derivatives,
             dim=self.num_elements,
             inputs=[
-                self.stencils, self.stiffness, inputs.x, self.hessian_strain, self.extrapolate, gradient, blocks,
+                self.stencils, self.stiffness, inputs.x, self.hessian_strain, self.extrapolate, self.kept, gradient,
+                blocks,
+            ],
+            device=self.device,
+        )
+
+    def launch_stress(self, inputs: StepInputs, chosen: wp.array, whole: wp.array, positive: wp.array) -> None:
+        wp.launch(
+            orthogonality_stress_sum,
+            dim=self.num_elements,
+            inputs=[
+                self.stencils, self.element_world, self.stiffness, inputs.x, self.hessian_strain, chosen, whole,
+                positive,
             ],
             device=self.device,
         )

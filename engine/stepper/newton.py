@@ -71,6 +71,7 @@ class Newton:
         s.begin_energies()  # at the last converged state: the guess may carry strains that no force backs
         if s.common.possible:
             s.common.launch_members(s.state.x)
+            s.self_stress.launch_within(s.common.member)
         s.lag_friction()
         s.soften_guess()
 

@@ -21,6 +21,7 @@ from engine.linear.jacobi import BlockJacobi
 from engine.linear.operator import launch_multiply_stencils, multiply_kernel
 from engine.linear.pattern import build_pattern
 from engine.linear.pcg import ConjugateGradients
+from engine.linear.self_stress import SelfStress
 from engine.options import Options
 from engine.stepper import predict, stretch, worlds
 from engine.stepper.embed import PointMap
@@ -79,6 +80,7 @@ class System:
         self.solver_name = "direct" if options.linear_solver == "direct" else ("band" if self.use_band else "pcg")
         helped = self.interfaces if options.newton == "guided" else ()
         self.common = CommonMotion(model, helped, self.stride)
+        self.self_stress = SelfStress(model, self.energies)
         self.cg = ConjugateGradients(model, options.linear_max_iterations)
         self.cg.tolerance.fill_(options.linear_tolerance)
 
@@ -281,6 +283,8 @@ class System:
             [self.node_free],
             device=self.device,
         )
+        if self.common.possible:
+            self.self_stress.launch(self.inputs)
         self.assembly.launch(self.inputs, self.state.x, self.x_tilde)
         self.jacobi.launch_clear()
         if self.use_band:
