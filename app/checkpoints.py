@@ -1,4 +1,8 @@
-"""Moments to go back to: asked for by the operator, and taken by themselves every few seconds."""
+"""Moments to go back to: asked for by the operator, and taken by themselves every second and at each stage of a task.
+
+Going back starts another branch: what was done since then is no longer behind the operator. `rewind` and `last_stage`
+follow the branch in hand alone, so they never land in something that was taken back; `find` reaches all.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,14 @@ from typing import Any
 
 import numpy as np
 
-AUTOMATIC_EVERY = 4.0  # [s] of simulated time
-AUTOMATIC_KEPT = 8
+AUTOMATIC_EVERY = 1.0  # [s] of simulated time
+RECENT_KEPT = 4  # automatic ones, one beside the other
+SPARSE_EVERY = 4.0  # [s] between older ones
+SPARSE_KEPT = 8
+OTHERS_KEPT = 12  # of those kept for undo, and of stages, each
+REWIND = 2.0  # [s]
+AGAIN = 1.0  # [s] after a stage within which another wish means the one before it
+STAGE = "stage "  # a label that begins so is that of a stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +34,8 @@ class Checkpoint:
     automatic: bool
     state: dict[str, np.ndarray]
     teleop: Any = None
+    beside: Any = None  # what else of the loop goes on from here, see `FrameLoop._beside`
+    line: tuple[int, ...] = ()  # numbers of those before it on its branch
 
 
 class Checkpoints:
@@ -48,6 +60,7 @@ class Checkpoints:
         self._count = 0
         self._asked = 0
         self._last_automatic = -np.inf
+        self._line: tuple[int, ...] = ()  # numbers of the branch in hand
 
     def __iter__(self):
         return iter(sorted(self._all, key=lambda c: (c.time, c.number)))
@@ -55,27 +68,76 @@ class Checkpoints:
     def __len__(self) -> int:
         return len(self._all)
 
-    def take(self, time: float, index: int, teleop: Any = None, label: str = "", automatic: bool = False) -> Checkpoint:
+    def __contains__(self, number: int) -> bool:
+        return any(point.number == number for point in self._all)
+
+    def take(
+        self, time: float, index: int, teleop: Any = None, label: str = "", automatic: bool = False, beside: Any = None
+    ) -> Checkpoint:
         """Remembers this moment. Raises OSError when its file cannot be written (it is kept in memory all the same)."""
         self._count += 1
         if not automatic:
             self._asked += 1
             label = label or f"checkpoint {self._asked}"
         state = {name: np.array(values, copy=True) for name, values in self._get_state().items()}
-        point = Checkpoint(self._count, label or "automatic", time, index, automatic, state, teleop)
+        label = label or "automatic"
+        point = Checkpoint(self._count, label, time, index, automatic, state, teleop, beside, self._line)
+        self._line = (*self._line, point.number)
         self._all.append(point)
-        surplus = [c for c in self._all if c.automatic and c.label == "automatic"][:-AUTOMATIC_KEPT]
-        self._all = [c for c in self._all if c not in surplus]
+        self._drop_surplus()
         if not automatic and self._save is not None and self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._save(self._folder / f"{point.label.replace(' ', '_')}_{time:.2f}s.npz")
         return point
 
-    def take_when_due(self, time: float, index: int, teleop: Any = None) -> None:
+    def _drop_surplus(self) -> None:
+        """Of automatic ones the last few, then one every few seconds; of those for undo and of stages the last ones."""
+        plain = [c for c in self._all if c.automatic and c.label == "automatic"]
+        sparse: list[Checkpoint] = []
+        for point in plain[:-RECENT_KEPT]:
+            if not sparse or abs(point.time - sparse[-1].time) > SPARSE_EVERY - 1e-9:
+                sparse.append(point)
+        for_undo = [c for c in self._all if c.label.startswith("before ")]
+        stages = [c for c in self._all if c.label.startswith(STAGE)]
+        kept = {*plain[-RECENT_KEPT:], *sparse[-SPARSE_KEPT:], *for_undo[-OTHERS_KEPT:], *stages[-OTHERS_KEPT:]}
+        self._all = [c for c in self._all if c in kept or not (c in plain or c in for_undo or c in stages)]
+
+    def take_when_due(self, time: float, index: int, teleop: Any = None, beside: Any = None) -> None:
         """An automatic one when the last lies `AUTOMATIC_EVERY` back, or the clock was set back."""
-        if time - self._last_automatic >= AUTOMATIC_EVERY or time < self._last_automatic:
-            self.take(time, index, teleop, automatic=True)
+        if time - self._last_automatic > AUTOMATIC_EVERY - 1e-9 or time < self._last_automatic:
+            self.take(time, index, teleop, automatic=True, beside=beside)
             self._last_automatic = time
+
+    def restored(self, point: Checkpoint) -> None:
+        """The state is that of `point` now: its branch is the one in hand."""
+        self._line = (*point.line, point.number)
+        self._last_automatic = point.time
+
+    def rewind(self, time: float, by: float = REWIND) -> Checkpoint:
+        """The last one on the branch in hand that lies at least `by` [s] before `time`, else the first there is.
+
+        Raises KeyError: there is none yet.
+        """
+        behind = self._behind()
+        early = [c for c in behind if c.time <= time - by + 1e-9]
+        return max(early, key=lambda c: c.time) if early else min(behind, key=lambda c: c.time)
+
+    def last_stage(self, time: float) -> Checkpoint:
+        """Where the last stage of the task was reached on the branch in hand (the start counts as one); when that is
+        less than AGAIN [s] before `time`, the one before it. Raises KeyError: there is none yet."""
+        stages = [c for c in self._behind() if c.label.startswith(STAGE) or c.label == "start"]
+        if not stages:
+            raise KeyError("no stage has been reached yet")
+        earlier = [c for c in stages if c.time <= time - AGAIN]
+        return (earlier or stages[:1])[-1]
+
+    def _behind(self) -> list[Checkpoint]:
+        """Those of the branch in hand that were not taken for undo, in the order of time."""
+        mine = set(self._line)
+        found = [c for c in self if c.number in mine and not c.label.startswith("before ")]
+        if not found:
+            raise KeyError("there is no checkpoint yet")
+        return found
 
     def find(self, number: int | None = None) -> Checkpoint:
         """The one of that number; None: the one taken last, those of the operator before automatic ones; never one that
@@ -99,4 +161,5 @@ class Checkpoints:
     def clear(self) -> None:
         """Another scene: nothing fits any more."""
         self._all.clear()
+        self._line = ()
         self._last_automatic = -np.inf

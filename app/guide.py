@@ -29,18 +29,34 @@ class GuideReader:
     def __init__(self, watch: SealWatch, engine):
         self.watch, self.engine = watch, engine
         self._steps = 0
-        self._last: dict[str, Any] | None = None
+        self.last: dict[str, Any] | None = None  # what `read` gave last
+        self._told = 0  # stages in a row, as far as they were told
 
     def reset(self) -> None:
         """After a jump of the state: read anew at once."""
-        self._steps, self._last = 0, None
+        self._steps, self.last, self._told = 0, None, 0
+
+    def memory(self) -> tuple:
+        """What `remember` takes, to go on as if there had been no jump."""
+        return self._steps, self.last, self._told
+
+    def remember(self, memory: tuple) -> None:
+        self._steps, self.last, self._told = memory
+
+    def news(self) -> str:
+        """Name of the last stage reached since it was asked, with all before it; "" when there is none."""
+        reached = 0 if self.last is None else self.last["reached"]
+        if reached <= self._told:
+            return ""
+        self._told = reached
+        return STAGES[reached - 1]
 
     def read(self) -> dict[str, Any]:
         """For `Frame.extra["guide"]`."""
-        if self._last is None or self._steps % EVERY == 0:
-            self._last = told(self.watch.read(self.engine))
+        if self.last is None or self._steps % EVERY == 0:
+            self.last = told(self.watch.read(self.engine))
         self._steps += 1
-        return self._last
+        return self.last
 
 
 def told(sealing) -> dict[str, Any]:

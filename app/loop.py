@@ -38,7 +38,8 @@ OPERATOR_VERBS = ("grip_toggle", "next_tool", "gain_up", "gain_down", "frame_nex
 # verbs that a device may give and that the loop, not the mapping, carries out
 LOOP_VERBS = (
     "pause", "step", "reset", "reload", "slow", "record", "label_success", "label_failure", "discard", "undo",
-    "checkpoint", "load_checkpoint", "help", "grasp_assist", "arm_cut", "confirm_cut", "disarm_cut",
+    "checkpoint", "load_checkpoint", "rewind", "last_stage", "help", "grasp_assist", "arm_cut", "confirm_cut",
+    "disarm_cut",
 )  # fmt: skip
 
 
@@ -56,6 +57,7 @@ class FrameLoop(Wishes, DeviceWishes, EpisodeWishes):
         self.realtime = 0.0
         self.index = 0
         self._stop = False
+        self._jumped = False  # the state was set in this frame
         self._single_steps = 0
         self._stalls = 0
         self._lost = False
@@ -114,7 +116,8 @@ class FrameLoop(Wishes, DeviceWishes, EpisodeWishes):
         requests += self._retold
         self._retold = []
         self._follow_model()
-        stepping = (not self.paused or self._single_steps > 0) and not self._stop
+        stepping = (not self.paused or self._single_steps > 0) and not self._stop and not self._jumped
+        self._jumped = False
         self._single_steps = max(self._single_steps - 1, 0)
         command = control = None
         points = None
@@ -180,7 +183,6 @@ class FrameLoop(Wishes, DeviceWishes, EpisodeWishes):
         if self._report.overflow and self._report.candidates > 2 * self._most_candidates:  # a roll's buffers come anew
             self._most_candidates = self._report.candidates
             self._say(self._report.overflow)
-        self.checkpoints.take_when_due(self._time, self.index, self.operator.teleop)
         return points
 
     def _fail(self, error: Exception) -> None:
@@ -224,6 +226,8 @@ class FrameLoop(Wishes, DeviceWishes, EpisodeWishes):
             self._tape_now = extra["tape"] = self._tape.read()
         if stepped and self._guide is not None:
             self._guide_now = extra["guide"] = self._guide.read()
+        if stepped:
+            self._take_due_checkpoint()
         self._note_blocked()
         recorder = self.wiring.recorder
         if recorder is not None:
@@ -237,6 +241,14 @@ class FrameLoop(Wishes, DeviceWishes, EpisodeWishes):
             mode=mode, paused_reason=self.paused_reason if self.paused else "", realtime_factor=self.realtime,
             extra=extra,
         )  # fmt: skip
+
+    def _take_due_checkpoint(self) -> None:
+        """At each new stage of the task, and every second."""
+        stage = self._guide.news() if self._guide is not None else ""
+        if stage:
+            self._say(f"stage {stage} reached")
+            self._take_checkpoint(f"stage {stage}", automatic=True)
+        self.checkpoints.take_when_due(self._time, self.index, self.operator.teleop, self._beside())
 
     def _note_blocked(self) -> None:
         """One event when the drive is held back, one when it is free again."""
@@ -333,7 +345,7 @@ class FrameLoop(Wishes, DeviceWishes, EpisodeWishes):
         self._undo.clear()
         self.operator.settle(session.scene, engine)
         self.checkpoints = Checkpoints(engine.get_state, getattr(engine, "save", None), self.wiring.checkpoint_folder)
-        self.checkpoints.take(0.0, 0, self.operator.teleop, "start", automatic=True)
+        self._start = self._take_checkpoint("start", automatic=True)
         self.view.set_scene(session.scene, self._points)
         warnings = (*getattr(session.scene.model, "warnings", ()), *getattr(engine, "warnings", ()))
         for note in (*getattr(session.scene, "notes", ()), *warnings):

@@ -19,6 +19,7 @@ from devices.rotations import nearest_rotation, quat_from_matrix, vector_from_qu
 from engine.asked import driven_bodies, driven_joints
 from scenes.motion import rotation_matrix
 
+GO_BACK = {"rewind", "last_stage", "load_checkpoint", "reset"}  # verbs after which the goals before come again
 SLOW_DOWN = 6.0  # [1/s] the push falls with what is left: v = SLOW_DOWN * distance, omega = SLOW_DOWN * angle
 
 
@@ -53,6 +54,8 @@ class SeeingOperator:
         self._bodies: dict[str, np.ndarray] = {}  # poses (4, 4) of the bodies that goals are told in
         self._time = 0.0
         self._sequence = 0
+        self._been: list[tuple] = []  # of every poll its time, then goal, its begin and where the tool was before it
+        self._gone_back: set[int] = set()  # goals that asked to go back, which they do once
         return self.status()
 
     def close(self) -> None:
@@ -63,6 +66,11 @@ class SeeingOperator:
         return self._at >= len(self._goals)
 
     def set_simulated_time(self, time_sim: float) -> None:
+        """A clock that was set back takes the operator back to the goal it had then."""
+        if time_sim < self._time - 1e-9:
+            self._been = [been for been in self._been if been[0] < time_sim + 1e-9]
+            if self._been and self._been[-1][0] > time_sim - 1e-9:
+                _, self._at, self._begun, self._from = self._been.pop()
         self._time = time_sim
 
     def observe(self, frame, scene, model) -> None:
@@ -90,6 +98,7 @@ class SeeingOperator:
     def poll(self, now: float) -> Sample:
         pressed: list[str] = []
         twist, gripper = np.zeros(6), 0.0
+        self._been.append((self._time, self._at, self._begun, self._from))
         while not self.finished:
             goal = self._goals[self._at]
             if goal.tool is not None and (self._seen is None or self._seen.tool != goal.tool):
@@ -99,7 +108,7 @@ class SeeingOperator:
             if self._begun is None:
                 self._begun = self._time
                 self._from = None if self._seen is None else self._seen.pose
-                pressed += goal.press
+                pressed += self._presses(goal)
             elif self._from is None and self._seen is not None:  # seen only after the first step
                 self._from = self._seen.pose
             twist, gripper, reached = self._towards(goal)
@@ -110,8 +119,15 @@ class SeeingOperator:
         self._sequence += 1
         return Sample(
             kind=Kind.RATE, t_device=self._time, t_receive=now, sequence=self._sequence - 1, twist=twist,
-            gripper=gripper, pressed=tuple(pressed), raw={"goal": self._at},
+            gripper=gripper, pressed=tuple(pressed), raw={"goal": self._at, "goals": len(self._goals)},
         )  # fmt: skip
+
+    def _presses(self, goal: Goal) -> list[str]:
+        back = GO_BACK & set(goal.press)
+        if back and self._at in self._gone_back:
+            return [verb for verb in goal.press if verb not in back]
+        self._gone_back |= {self._at} if back else set()
+        return list(goal.press)
 
     def _towards(self, goal: Goal) -> tuple[np.ndarray, float, bool]:
         """Push, grip rate and whether everything the goal asks is there."""

@@ -53,9 +53,9 @@ class Wishes:
         self.view.toggle_help()
 
     def _do_reset(self, value) -> None:
-        point = self.checkpoints.take(self._time, self.index, self.operator.teleop, "before reset", automatic=True)
-        self._undo.append(("checkpoint", point.number))
+        self._keep_for_undo("before reset")
         self.session.engine.reset()
+        self.checkpoints.restored(self._start)
         self._after_jump("reset", 0.0, 0)
 
     def _do_show_world(self, value) -> None:
@@ -76,24 +76,63 @@ class Wishes:
         self._say(f"world {engine.world} of {engine.model.num_worlds}: {drawn}")
 
     def _do_checkpoint(self, value) -> None:
-        point = self.checkpoints.take(self._time, self.index, self.operator.teleop, str(value or ""))
+        point = self._take_checkpoint(str(value or ""))
         self._say(f"{point.label} at {point.time:.2f} s")
 
     def _do_load_checkpoint(self, value) -> None:
-        point = self.checkpoints.find(value)
-        before = self.checkpoints.take(
-            self._time, self.index, self.operator.teleop, "before going back", automatic=True
-        )
-        self._undo.append(("checkpoint", before.number))
+        self._go_back(self.checkpoints.find(value))
+
+    def _do_rewind(self, value) -> None:
+        """Back by about two seconds (value: by so many) of what was done on this branch; can be undone."""
+        self._go_back(self.checkpoints.rewind(self._time, **({} if value is None else {"by": float(value)})))
+
+    def _do_last_stage(self, value) -> None:
+        """Back to where the last stage of the task was reached; again within a second: to the one before."""
+        self._go_back(self.checkpoints.last_stage(self._time))
+
+    def _go_back(self, point) -> None:
+        self._keep_for_undo("before going back")
         self._restore(point)
 
+    def _keep_for_undo(self, label: str) -> None:
+        self._undo.append(("checkpoint", self._take_checkpoint(label, automatic=True).number))
+
+    def _take_checkpoint(self, label: str = "", automatic: bool = False):
+        return self.checkpoints.take(
+            self._time, self.index, self.operator.teleop, label, automatic=automatic, beside=self._beside()
+        )
+
     def _restore(self, point) -> None:
+        left = self._time
         self.session.engine.set_state(point.state)
-        self._after_jump(f"back at {point.label}", point.time, point.index, point.teleop)
+        self.checkpoints.restored(point)
+        said = f"back at {point.label}, from {left:.2f} s to {point.time:.2f} s"
+        self._after_jump(said, point.time, point.index, point.teleop)
+        self._take_beside(point.beside)
+
+    def _beside(self) -> dict:
+        """What decides how the loop goes on, beside the engine's state and the targets: the blade's memory, the cuts that
+        it asked for in the last step, what the task guide read last."""
+        blade, guide = self.session.blade, self._guide
+        return {
+            "blade": None if blade is None else blade.memory(), "due_cuts": list(self._due_cuts),
+            "guide": None if guide is None else guide.memory(),
+        }  # fmt: skip
+
+    def _take_beside(self, beside: dict | None) -> None:
+        if beside is None:
+            return
+        if self.session.blade is not None:
+            self.session.blade.remember(beside["blade"])
+        self._due_cuts = list(beside["due_cuts"])
+        if self._guide is not None:
+            self._guide.remember(beside["guide"])
+            self._guide_now = self._guide.last or {}
 
     def _after_jump(self, what: str, time_sim: float, index: int, teleop=None) -> None:
-        """The state was set: targets, clocks, recorder and pause follow."""
-        self._time, self.index = time_sim, index
+        """The state was set: targets, clocks, recorder and pause follow. This frame does not step: what its sample asks
+        was meant for the state before."""
+        self._time, self.index, self._jumped = time_sim, index, True
         self.operator.settle(self.session.scene, self.session.engine)
         if teleop is not None:
             self.operator.teleop = teleop
@@ -121,6 +160,8 @@ class Wishes:
         if self.episodes_info() is not None:  # what lies in front is what is meant
             self._do_episodes_undo(None)
             return
+        while self._undo and self._undo[-1][0] == "checkpoint" and self._undo[-1][1] not in self.checkpoints:
+            self._undo.pop()  # too long ago: its state is not kept any more
         kind, number = self._undo.pop() if self._undo else ("record", 0)
         if kind == "checkpoint":
             self._restore(self.checkpoints.find(number))
@@ -203,7 +244,7 @@ class Wishes:
     def _make_cut(self, cut) -> None:
         engine = self.session.engine
         engine.plan_cut(cut)  # what cannot be made leaves no checkpoint
-        point = self.checkpoints.take(self._time, self.index, self.operator.teleop, "before cut", automatic=True)
+        point = self._take_checkpoint("before cut", automatic=True)
         engine.apply([cut])
         self._undo.append(("checkpoint", point.number))
         self._edited(f"{cut.mesh} cut")

@@ -111,6 +111,8 @@ VERBS = (
     "undo",
     "checkpoint",
     "load_checkpoint",
+    "rewind",  # back by two seconds
+    "last_stage",  # back to where the last stage of the task was reached
     "next_tool",
     "gain_up",
     "gain_down",

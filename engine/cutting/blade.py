@@ -109,6 +109,13 @@ class BladeCutter:
         self.pressed_steps = dict.fromkeys(self.targets, 0)
         self.waiting.clear()
 
+    def memory(self) -> tuple[dict[str, int], set[str]]:
+        """What `remember` takes, to go on as if the state had not been set: beside the state it decides the next cut."""
+        return dict(self.pressed_steps), set(self.waiting)
+
+    def remember(self, memory: tuple[dict[str, int], set[str]]) -> None:
+        self.pressed_steps, self.waiting = dict(memory[0]), set(memory[1])
+
     def edge_now(self) -> np.ndarray:
         """Ends of the edge in the world [m], (2, 3)."""
         engine, info = self.engine, self.engine.model.meshes[self.blade]
