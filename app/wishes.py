@@ -111,8 +111,8 @@ class Wishes:
         self._take_beside(point.beside)
 
     def _beside(self) -> dict:
-        """What decides how the loop goes on, beside the engine's state and the targets: the blade's memory, the cuts that
-        it asked for in the last step, what the task guide read last."""
+        """What decides how the loop goes on, beside the engine's state and the targets: the blade's memory, the cuts
+        that it asked for in the last step, what the task guide read last."""
         blade, guide = self.session.blade, self._guide
         return {
             "blade": None if blade is None else blade.memory(), "due_cuts": list(self._due_cuts),

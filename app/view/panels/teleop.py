@@ -16,6 +16,7 @@ KEYS = (
     ("up, down", ("move +z", "move -z")),
     ("turn", ("turn +z", "turn -z", "turn -x", "turn +x")),
     ("gripper", ("grip_toggle",)),
+    ("next tool", ("next_tool",)),
     ("grasp assist", ("grasp_assist",)),
     ("cut", ("arm_cut", "confirm_cut")),
     ("fine (hold)", ("fine",)),
@@ -26,6 +27,7 @@ KEYS = (
     ("step", ("step",)),
     ("checkpoint", ("checkpoint",)),
     ("go back", ("load_checkpoint",)),
+    ("back 2 s, a stage", ("rewind", "last_stage")),
     ("reset", ("reset",)),
     ("undo", ("undo",)),
 )

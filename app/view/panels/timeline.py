@@ -51,6 +51,7 @@ def _buttons(state: ViewState, paused: bool) -> list[tuple[str, str, str, bool, 
         ("reset", "Reset", "reset", False, "back to the start; can be undone"),
         ("checkpoint", "Checkpoint", "checkpoint", False, "remember this moment"),
         ("back", "Go back", "load_checkpoint", False, "to the last checkpoint"),
+        ("rewind", "-2 s", "rewind", False, "take back the last two seconds"),
     ]
 
 
