@@ -101,7 +101,7 @@ def swing_runs(short: bool) -> list[Run]:
                 models = [Model(adhesive, clustered, t) for t in turns]
                 runs += [Run(m, tolerance, seconds_of(m, tolerance, short)) for m in models]
                 if not clustered and tolerance != TIGHT:
-                    runs += [Run(m, tolerance, min(3.0, seconds_of(m, tolerance, short)), "plain") for m in models]
+                    runs += [Run(m, tolerance, 1.0, "plain") for m in models]
     return runs
 
 
