@@ -397,16 +397,19 @@ class Engine:
         )
         self._yielding.write(model)
         model = pushed(model, self._body_force)
-        expected = self._expected_candidates()
+        expected = self._expected_contact()
         if hasattr(self, "newton"):
             self.newton.release()
         self.newton = Newton(model, state, self.options, self.interfaces, self._capture, expected)
         self._refresh_points()
 
-    def _expected_candidates(self) -> int:
-        """Length of the last list and a quarter, so that buffers do not grow anew after every edit; 0 = unknown."""
+    def _expected_contact(self) -> tuple[int, int]:
+        """Candidates and contacts to expect, so that buffers do not grow anew after every edit: the length of the last
+        list and a quarter, as many contacts as there was room for; 0 = unknown."""
         newton = getattr(self, "newton", None)
-        return newton.system.candidates.num_candidates * 5 // 4 if newton and newton.system.has_contact else 0
+        if newton is None or not newton.system.has_contact:
+            return 0, 0
+        return newton.system.candidates.num_candidates * 5 // 4, newton.system.contacts.capacity
 
     @property
     def reduction(self):

@@ -23,7 +23,7 @@ CUDA_THREADS = 32768
 
 def _first_capacity(elements: int) -> int:
     """Candidates to reserve for so many vertices and edges. A small scene gets more than it will ever need; of a batch
-    of worlds each gets what a few contacts take, since every slot costs 1.2 kB of contact buffers."""
+    of worlds each gets what a few contacts take: a slot costs 0.1 kB."""
     return max(1024, min(12 * elements, max(LARGE_LIST, elements // 2)))
 
 

@@ -152,7 +152,17 @@ class Friction:
         self.world = wp.zeros(capacity, dtype=int, device=device)
         self.epsv, self.device, self.stride = epsv, device, stride_of(device)
 
+    def take_over(self, old: Friction) -> None:
+        """The lagged list of shorter arrays: their blocks are made anew by the next `launch_derivatives`."""
+        new, kept = self.blocks, int(old.blocks.count.numpy()[0])
+        pairs = [(getattr(new, n), getattr(old.blocks, n)) for n in ("points", "weights", "first_side")]
+        pairs += [(getattr(self, n), getattr(old, n)) for n in ("turn", "normal", "force", "world")]
+        for target, source in pairs:
+            wp.copy(target[:kept], source[:kept])
+        wp.copy(new.count, old.blocks.count)
+
     def launch_lag(self, c: CandidateArrays, x, active, active_count) -> None:
+        """active_count: at most the capacity."""
         b = self.blocks
         b.count.zero_()
         wp.launch(

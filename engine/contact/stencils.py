@@ -220,6 +220,12 @@ def fold_kernel(
         c += stride
 
 
+@wp.kernel
+def clamp_count_kernel(found: wp.array(dtype=int), capacity: int, count_out: wp.array(dtype=int)):
+    """What fits of what was found: the caller looks, lengthens the arrays and does it again."""
+    count_out[0] = wp.min(found[0], capacity)
+
+
 class StencilBlocks:
     """Arrays of one kind of stencils (contacts, or friction) at capacity, and their folded / matrix-free split.
 
@@ -245,6 +251,10 @@ class StencilBlocks:
         self.turns.free = zeros(rows, int)
         self.riders = Riders()  # of the last fold
         self.stride = stride_of(device)
+
+    def launch_take_count(self, found) -> None:
+        """count = found (1,), or the capacity where that is less."""
+        wp.launch(clamp_count_kernel, 1, [found, self.capacity], [self.count], device=self.device)
 
     def launch_scatter_gradient(self, riders: Riders, node_gradient) -> None:
         wp.launch(

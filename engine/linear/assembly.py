@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from engine.linear.pattern import Pattern
+from engine.linear.pattern import Gather, Pattern
 
 wp.set_module_options({"enable_backward": False})
 
@@ -114,24 +114,25 @@ def inertia_value_kernel(
 class Assembly:
     """Owns element scratch, the block matrix and the gradient of one model."""
 
-    def __init__(self, model, energies, pattern: Pattern):
+    def __init__(self, model, energies, pattern: Pattern, gather: Gather):
+        """The lists of `gather` are taken over: on the CPU they are not copied."""
         device = model.device
         self.model, self.energies, self.pattern, self.device = model, energies, pattern, device
 
-        def array(a, dtype):
-            return wp.array(a, dtype=dtype, device=device)
+        def array(a, dtype, copy=True):
+            return wp.array(a, dtype=dtype, device=device, copy=copy)
 
         self.row_start = array(pattern.row_start, int)
         self.column = array(pattern.column, int)
         self.diagonal = array(pattern.diagonal, int)
         self.upper_slot, self.lower_slot = array(pattern.upper_slot, int), array(pattern.lower_slot, int)
         self.mass = array(pattern.mass, wp.float64)
-        self.gather_start = array(pattern.gather_start, int)
-        self.gather_block = array(pattern.gather_block, int)
-        self.gather_weight = array(pattern.gather_weight, wp.float64)
-        self.node_gather_start = array(pattern.node_gather_start, int)
-        self.node_gather_slot = array(pattern.node_gather_slot, int)
-        self.node_gather_weight = array(pattern.node_gather_weight, wp.float64)
+        self.gather_start = array(gather.gather_start, int, copy=False)
+        self.gather_block = array(gather.gather_block, int, copy=False)
+        self.gather_weight = array(gather.gather_weight, wp.float64, copy=False)
+        self.node_gather_start = array(gather.node_gather_start, int, copy=False)
+        self.node_gather_slot = array(gather.node_gather_slot, int, copy=False)
+        self.node_gather_weight = array(gather.node_gather_weight, wp.float64, copy=False)
         num_blocks = sum(e.num_elements * e.num_blocks for e in energies)
         num_gradients = sum(e.num_elements * e.stencil_size for e in energies)
         self.element_blocks = wp.zeros(max(num_blocks, 1), dtype=wp.mat33d, device=device)

@@ -14,7 +14,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Pattern:
-    """Symbolic assembly. U upper slots (row <= column), Z all slots, G gathered contributions, N nodes."""
+    """Sparsity of the matrix. U upper slots (row <= column), Z all slots, N nodes."""
 
     row_start: np.ndarray  # BSR row offsets, int32 (N+1,)
     column: np.ndarray  # BSR column of each slot, int32 (Z,), ascending in a row
@@ -22,6 +22,13 @@ class Pattern:
     upper_slot: np.ndarray  # slot of an upper block, int32 (U,)
     lower_slot: np.ndarray  # slot of its transpose (itself on the diagonal), int32 (U,)
     mass: np.ndarray  # scalar mass coefficient of an upper block [kg, kg m, kg m2], float64 (U,)
+
+
+@dataclass(frozen=True)
+class Gather:
+    """What each upper block and each node collects from the elements; G contributions to blocks. The longest lists of
+    a model, so Assembly takes them over and nobody else keeps them."""
+
     gather_start: np.ndarray  # int32 (U+1,)
     gather_block: np.ndarray  # element block; transposed when encoded as -1 - block, int32 (G,)
     gather_weight: np.ndarray  # float64 (G,)
@@ -35,8 +42,8 @@ def pair_index(a: int, b: int, k: int) -> int:
     return a * k - a * (a - 1) // 2 + (b - a)
 
 
-def build_pattern(model, energies) -> Pattern:
-    """Pattern of `energies` (with attributes stencils_host, stencil_size, num_blocks) under the model's embedding."""
+def build_pattern(model, energies) -> tuple[Pattern, Gather]:
+    """Of `energies` (with attributes stencils_host, stencil_size, num_blocks) under the model's embedding."""
     first = model.embedding.point_node.numpy()
     count = model.embedding.point_count.numpy()
     weights = model.embedding.point_weights.numpy()
@@ -101,7 +108,7 @@ def _mass_entries(model):
     return _concat(rows, np.int64), _concat(cols, np.int64), _concat(values, np.float64)
 
 
-def _compress(num_nodes, entries, mass, node_entries) -> Pattern:
+def _compress(num_nodes, entries, mass, node_entries) -> tuple[Pattern, Gather]:
     rows, cols, blocks, weight = entries
     key = rows * num_nodes + cols
     mass_key = mass[0] * num_nodes + mass[1]
@@ -123,13 +130,15 @@ def _compress(num_nodes, entries, mass, node_entries) -> Pattern:
     diagonal[up_row[~off]] = slot_of[: len(unique)][~off]
     node_order = np.argsort(node_entries[0], kind="stable")
     i32 = lambda a: np.ascontiguousarray(a, dtype=np.int32)  # noqa: E731
-    return Pattern(
+    pattern = Pattern(
         row_start=_offsets(all_row, num_nodes),
         column=i32(all_col[slot_order]),
         diagonal=i32(diagonal),
         upper_slot=i32(slot_of[: len(unique)]),
         lower_slot=i32(lower),
         mass=mass_value,
+    )
+    return pattern, Gather(
         gather_start=_offsets(upper_of_entry, len(unique)),
         gather_block=i32(blocks[order]),
         gather_weight=np.ascontiguousarray(weight[order]),

@@ -29,7 +29,7 @@ class Newton:
 
     def __init__(
         self, model: Model, state: State, options: Options, interfaces: tuple = (), capture: bool = True,
-        reserve: int = 0,
+        reserve: tuple[int, int] = (0, 0),
     ):  # fmt: skip
         options = options.in_force()
         self.model, self.state, self.options = model, state, options
@@ -84,6 +84,8 @@ class Newton:
     def read_contact(self) -> None:
         """Contact and friction derivatives at the final positions of the last step."""
         self.stages.run("read")
+        if self._grow_stencils(StepReport()):
+            self.stages.run("read")
 
     def body_reaction(self) -> np.ndarray:
         """Gradient without the drives' own pull at the final positions [N], (N, 3): on the origin node of a driven
@@ -102,7 +104,7 @@ class Newton:
         self._start_guess(report)
         for friction_pass in range(self.options.friction_iterations):
             if friction_pass > 0:
-                self._refresh_friction()
+                self._refresh_friction(report)
             self._minimise(report)
         self.stages.run_joined("finish", *(("histories",) if self.system.interfaces else ()))
         self._finish_report(report)
@@ -117,14 +119,17 @@ class Newton:
                 s.candidates.invalidate()  # made for faster motion: every pass over it would cost too much
             self._update_candidates(report)
         self.stages.run_joined("detect", "soften")
+        if self._grow_stencils(report):
+            self.stages.run("lag")
         s.common.read()
         if self._update_candidates(report):  # the guess has changed: it must still be one that the list covers
             self.stages.run("detect")
         self.stages.run_joined("start", "hold")
 
-    def _refresh_friction(self) -> None:
+    def _refresh_friction(self, report: StepReport) -> None:
         self.system.worlds.active.fill_(1)
         self.stages.run("detect")
+        self._grow_stencils(report)
         self.stages.run("lag")
 
     def _minimise(self, report: StepReport) -> None:
@@ -142,12 +147,14 @@ class Newton:
         energy = ("energy",)  # of the first positions; afterwards that of the accepted trial
         common, solve = (("common motion",), "solve common") if s.common.active else ((), "solve")
         while True:
-            if self.options.linear_solver == "direct":
-                stages.run_joined("detect", "linearise")
+            direct = self.options.linear_solver == "direct"
+            stages.run_joined("detect", "linearise", *(() if direct else ("factor", *common, solve, "update")))
+            if self._grow_stencils(report):
+                continue
+            if direct:
                 self._solve_direct()
                 stages.run("update")
             else:
-                stages.run_joined("detect", "linearise", "factor", *common, solve, "update")
                 self._mend_direction(report)
             if self._update_candidates(report):
                 stages.run("detect")
@@ -209,8 +216,8 @@ class Newton:
         report.candidate_rebuilds += int(rebuilt)
         if s.candidates.version != s.candidate_version:
             report.overflow = f"contact buffers grew to {len(s.candidates.points)} pairs"
-            kept = s.friction.blocks.count.numpy()[0]
-            self._grow(kept)
+            s.size_contact()
+            self.stages.clear()
         self.stages.seconds["candidates"] = self.stages.seconds.get("candidates", 0.0) + time.perf_counter() - started
         return rebuilt
 
@@ -230,18 +237,13 @@ class Newton:
             s.shorten(np.where(crowded, 1.0 / share, 1.0))
             s.candidates.update(s.points, s.points_dx)
 
-    def _grow(self, kept: int) -> None:
-        """Longer buffers; the lagged friction of the running step is carried over."""
-        s = self.system
-        old = s.friction
-        s.size_contact()
-        new = s.friction
-        for name in ("points", "weights", "first_side"):
-            wp.copy(getattr(new.blocks, name), getattr(old.blocks, name), count=int(kept))
-        for name in ("normal", "force", "world"):
-            wp.copy(getattr(new, name), getattr(old, name), count=int(kept))
-        wp.copy(new.blocks.count, old.blocks.count)
-        self.stages.clear()
+    def _grow_stencils(self, report: StepReport) -> bool:
+        """After a detection: True when more pairs touch than the stencils held, and what was made of them is void."""
+        grown = self.system.grow_stencils()
+        if grown:
+            report.overflow = f"contact buffers grew to {self.system.contacts.capacity} contacts"
+            self.stages.clear()
+        return grown
 
     def _finish_report(self, report: StepReport) -> None:
         s, w = self.system, self.system.worlds

@@ -28,11 +28,13 @@ from engine.stepper.embed import PointMap
 from engine.stepper.residual import Residual
 from engine.types import Model, State
 
+FEWEST_CONTACTS, CONTACTS_A_WORLD = 1024, 32  # stencils to begin with
+
 
 class System:
-    def __init__(self, model: Model, state: State, options: Options, interfaces: tuple = (), reserve: int = 0):
+    def __init__(self, model: Model, state: State, options: Options, interfaces: tuple = (), reserve: tuple = (0, 0)):
         """interfaces: further stencil terms with a history of their own (engine.contact.term.StencilTerm); reserve:
-        candidates to expect, 0 = unknown."""
+        candidates and contacts to expect, 0 = unknown."""
         self.model, self.state, self.options = model, state, options
         self.interfaces, self._reserve = tuple(interfaces), reserve
         self.device = device = model.device
@@ -70,8 +72,8 @@ class System:
     # construction ---------------------------------------------------------------------------------------------------
     def _make_solver(self) -> None:
         model, options = self.model, self.options
-        self.pattern = build_pattern(model, self.energies)
-        self.assembly = Assembly(model, self.energies, self.pattern)
+        self.pattern, gather = build_pattern(model, self.energies)
+        self.assembly = Assembly(model, self.energies, self.pattern, gather)
         self.jacobi = BlockJacobi(model, self.assembly)
         wants_band = options.linear_solver in ("auto", "band")
         always = options.linear_solver == "band"
@@ -99,8 +101,9 @@ class System:
         self.has_contact = model.collision is not None and len(model.collision.triangles) > 0
         if not self.has_contact:
             return
+        listed, touching = self._reserve
         self.candidates = Candidates(
-            model.collision, model.embedding, device=self.device, slack=options.candidate_slack, expected=self._reserve
+            model.collision, model.embedding, device=self.device, slack=options.candidate_slack, expected=listed
         )
         self.riders = riders = Riders()
         e = model.embedding
@@ -115,9 +118,10 @@ class System:
         self.active_count = wp.zeros(1, dtype=int, device=self.device)
         self.near_count = wp.zeros(1, dtype=int, device=self.device)
         self.size_contact()
+        self.size_stencils(max(touching, FEWEST_CONTACTS, CONTACTS_A_WORLD * self.num_worlds))
 
     def size_contact(self) -> None:
-        """Buffers as long as the candidate list: contacts can never overflow them."""
+        """What is kept of every candidate."""
         capacity = len(self.candidates.points)
         self.candidate_version = self.candidates.version
         self.list = narrow.candidate_arrays(self.candidates)
@@ -128,11 +132,27 @@ class System:
         if self.stride > 1:
             self.active_order = wp.zeros(2 * capacity, dtype=int, device=self.device)
         self.near = wp.zeros(capacity, dtype=int, device=self.device)
+
+    def size_stencils(self, capacity: int) -> None:
+        """Contacts and friction, 1.1 kB each: few candidates touch, so there are as many as that has taken so far."""
         self.normal_force = wp.zeros(capacity, dtype=wp.float64, device=self.device)
         self.contacts = StencilBlocks(capacity, self.device)
         self.friction = Friction(capacity, self.options.epsv, self.device)
         self.terms = (self.friction, *self.interfaces)  # beside the contacts: lagged or with history
         self.stencils = (self.contacts, *(t.blocks for t in self.terms))
+
+    def grow_stencils(self) -> bool:
+        """True when more pairs touch than the stencils hold: they are longer now, with the lagged friction of the
+        running step, and what was made of the pairs must be made again. Reads a count, where the list is long enough
+        for that."""
+        if not self.has_contact or self.candidates.num_candidates <= self.contacts.capacity:
+            return False
+        needed, lagged = int(self.active_count.numpy()[0]), self.friction
+        if needed <= self.contacts.capacity:
+            return False
+        self.size_stencils(needed + needed // 4)
+        self.friction.take_over(lagged)
+        return True
 
     # stages ---------------------------------------------------------------------------------------------------------
     def predict(self) -> None:
@@ -212,7 +232,8 @@ class System:
 
     def lag_friction(self) -> None:
         if self.has_contact:
-            self.friction.launch_lag(self.list, self.points, self.active, self.active_count)
+            self.contacts.launch_take_count(self.active_count)
+            self.friction.launch_lag(self.list, self.points, self.active, self.contacts.count)
 
     def soften_guess(self) -> None:
         """Take from the start guess what would press contacts together; see engine.contact.guess."""
@@ -295,11 +316,11 @@ class System:
 
     def _linearise_contact(self) -> None:
         c = self.contacts
-        wp.copy(c.count, self.active_count)
+        c.launch_take_count(self.active_count)
         wp.launch(
             narrow.derivatives_kernel,
             self.stride,
-            [self.list, self.points, self.active, self.active_count, self.stride],
+            [self.list, self.points, self.active, c.count, self.stride],
             [c.points, c.weights, c.block, c.gradient, self.normal_force, c.first_side],
             device=self.device,
         )
@@ -373,7 +394,7 @@ class System:
             wp.launch(
                 narrow.force_change_kernel,
                 self.stride,
-                [self.list, self.active, self.active_count, c.points, c.weights, c.block, self.normal_force]
+                [self.list, self.active, c.count, c.points, c.weights, c.block, self.normal_force]
                 + [self.points_dx, self.stride],
                 [w.contact_force, w.force_change],
                 device=self.device,

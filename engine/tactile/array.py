@@ -51,7 +51,8 @@ class TactileArray:
 
     # making the signals ---------------------------------------------------------------------------------------------
     def update(self) -> None:
-        """Signals of the engine's present state. On CUDA nothing is read back."""
+        """Signals of the engine's present state. On CUDA nothing is read back, save the number
+        of contacts where there may be more than their arrays hold."""
         if not self.sensors:
             return
         self._follow_engine()
@@ -228,6 +229,7 @@ class TactileArray:
                 self._force.assign(force[:, self.layout.gel_points])
         elif engine.newton.system.has_contact:
             engine.read_contact()
+            self._follow_engine()  # reading may find more contacts than its arrays held
 
     def _gather_forces(self) -> None:
         if self._told_forces:
