@@ -9,8 +9,9 @@ import numpy as np
 from engine.tactile.array import TactileArray
 
 SIGNALS = ("indentation", "forces", "markers")
-KEPT = ("indentation", "marker", "marker_pixel", "wrench")
-IMAGES = ("rgb", "indentation", "depth")  # entries of a pad that are images; "depth" in recordings of earlier versions
+KEPT = ("indentation", "pressure", "shear", "contact", "marker", "marker_pixel", "wrench")
+# entries of a pad that are images; "depth" in recordings of earlier versions
+IMAGES = ("rgb", "indentation", "pressure", "shear", "contact", "depth")
 
 
 class TactileReader:
@@ -29,7 +30,8 @@ class TactileReader:
     def read(self) -> dict[str, dict[str, np.ndarray]]:
         """Pad -> its signals now, copies: what a Frame carries and a recording keeps.
 
-        indentation (h, w) [m]; rgb (h, w, 3) uint8 of a calibrated pad; marker (m, 3), and displacement (k, 3) of the
+        indentation (h, w) [m]; pressure (h, w) and shear (h, w, 2), along the sensor's x and y [Pa]; contact (h, w) uint8
+        0 or 1; rgb (h, w, 3) uint8 of a calibrated pad; marker (m, 3), and displacement (k, 3) of the
         coat's vertices, sensor frame [m]; marker_pixel (m, 2); coat_depth (k,), how far the coat's vertices are pushed
         in [m]; wrench (6,), sensor frame [N, N m]; force (3,), of the wrench in the world [N].
         """

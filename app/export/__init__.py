@@ -3,5 +3,18 @@
 from app.export.demonstrations import Demonstration, demonstrations
 from app.export.options import FORMATS, ExportError, ExportOptions
 from app.export.run import Exported, export
+from app.export.waypoints import Chunk, Waypoints, chunks, waypoints
 
-__all__ = ["FORMATS", "Demonstration", "ExportError", "ExportOptions", "Exported", "demonstrations", "export"]
+__all__ = [
+    "FORMATS",
+    "Chunk",
+    "Demonstration",
+    "ExportError",
+    "ExportOptions",
+    "Exported",
+    "Waypoints",
+    "chunks",
+    "demonstrations",
+    "export",
+    "waypoints",
+]

@@ -29,6 +29,9 @@ def _table(demo: Demonstration) -> tuple[list[str], np.ndarray]:
     names = ["time", "wall", "frame"]
     blocks.append(np.concatenate([action, np.full((1, action.shape[1]), np.nan)]))
     names += [f"action.{name}" for name in action_names]
+    if demo.stage is not None:
+        blocks.append(demo.stage[:, None].astype(float))
+        names.append("stage")
     for name, (values, of) in demo.observations.items():
         blocks.append(values)
         names += [name] if values.shape[1] == 1 else [f"{name}.{part}" for part in of]

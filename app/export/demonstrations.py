@@ -23,7 +23,8 @@ from app.record.state_hash import state_hash
 
 _SMALL = 64  # numbers a frame: more is an image or a field of points, not a vector for a policy
 _OBSERVED = ("signals/", "tactile/", "extra/")
-_IMAGES = ("rgb", "image", "indentation", "depth")
+_IMAGES = ("rgb", "image", "indentation", "depth", "pressure", "shear", "contact")
+_FIELDS = ("marker",)  # of a pad: vectors for a policy, however many dots there are
 _CONSTANTS = ("pixel_pitch",)
 _CLOCK_SLACK = 1e-6  # [s]
 
@@ -148,7 +149,9 @@ class Demonstration:
             ):
                 continue
             value = self.episode.rows(path, 0, 1)
-            if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf" or not 0 < value.size <= _SMALL:
+            if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf" or not value.size:
+                continue
+            if value.size > _SMALL and not (path.startswith("tactile/") and path.endswith(_FIELDS)):
                 continue
             rows = np.asarray(self.episode[path], float)[self.frames].reshape(len(self), -1)
             if not np.isfinite(rows).all():
@@ -186,6 +189,24 @@ class Demonstration:
                 return {name: (rows, [f"{body}.{axis}" for body in driven for axis in "xyz"])}
         return {name: (rows, [name] if width == 1 else list("xyz") if width == 3 else [str(i) for i in range(width)])}
 
+    @cached_property
+    def stages(self) -> tuple[np.ndarray, list[str]]:
+        """Whether each stage of the task holds, by the physics (n, S) bool, and S names; none in a task without."""
+        before = "extra/guide/stages/"
+        names = [path[len(before) :] for path in self.episode.columns() if path.startswith(before)]
+        order = {name: k for k, name in enumerate(self.episode.layout.get("stages", ()))}
+        names.sort(key=lambda name: order.get(name, len(order)))
+        columns = [np.asarray(self.episode[before + name], float)[self.frames] > 0.5 for name in names]
+        return (np.stack(columns, axis=1) if columns else np.zeros((len(self), 0), bool)), names
+
+    @property
+    def stage(self) -> np.ndarray | None:
+        """(n,) int64: how many stages hold in a row, so the number of the one to do next; None in a task without."""
+        path = "extra/guide/reached"
+        if path not in self.episode:
+            return None
+        return np.nan_to_num(np.asarray(self.episode[path], float)[self.frames]).astype(np.int64)
+
     @property
     def state_parts(self) -> list[str]:
         """Names of the observations that make up `robot_state`, in order."""
@@ -195,8 +216,11 @@ class Demonstration:
 
     @property
     def _tools(self) -> list[str]:
+        """In the order of the scene, which is that of the action; tools that it does not name come last."""
         ends = [path.split("/") for path in self.episode.columns() if path.startswith("extra/tools/")]
-        return [parts[2] for parts in ends if parts[-1] == "pose"]
+        order = [tool["name"] for tool in self.episode.layout.get("tools", ()) if isinstance(tool, dict)]
+        found = [parts[2] for parts in ends if parts[-1] == "pose"]
+        return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
 
     @cached_property
     def robot_state(self) -> tuple[np.ndarray, list[str]]:

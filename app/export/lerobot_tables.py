@@ -46,7 +46,11 @@ class DataFiles:
             self._writer = None
 
 
-def _column(arrow, rows: np.ndarray, feature: dict[str, Any]):
+def _column(arrow, rows, feature: dict[str, Any]):
+    """rows: (n, ...) numbers, or n image files as bytes, which the `datasets` package knows as a struct."""
+    if feature["dtype"] == "image":
+        kind = arrow.struct([("bytes", arrow.binary()), ("path", arrow.string())])
+        return arrow.array([{"bytes": image, "path": None} for image in rows], kind)
     kind = getattr(arrow, _ARROW[feature["dtype"]])()
     if feature["shape"] == [1]:
         return arrow.array(rows.reshape(-1), kind)

@@ -5,14 +5,15 @@ Times of messages are simulated time since the first state, in nanoseconds. Chan
     /tf        foxglove.FrameTransforms   tools in the world
     /events    foxglove.Log               what happened
     /points    foxglove.PointCloud        positions of all points, with --points
-    /<pad>     foxglove.CompressedImage   images of pads, PNG
+    /<pad>/..  foxglove.CompressedImage   images of pads, PNG
+    /<camera>/image, depth  foxglove.CompressedImage    colours; depth as PNG of sixteen bits, in 0.1 mm
+    /<camera>/calibration   foxglove.CameraCalibration
     /action /state /signals /tape ...     tacktile.Numbers: one object of named numbers or lists
 """
 
 from __future__ import annotations
 
 import base64
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from app.export.demonstrations import Demonstration
-from app.export.lerobot import DEPTH_AT_WHITE
 from app.export.options import ExportError, need
-from app.export.video import as_rgb
+from app.export.streams import Stream, as_rgb, camera_geometry, camera_names, depth_png, png, streams
+from devices.rotations import quat_from_matrix
 
 _FLOAT32 = 7  # foxglove.PackedElementField
 _INFO = 2  # foxglove.Log level
@@ -39,6 +40,7 @@ def _object(title: str, **properties: Any) -> dict[str, Any]:
 _STAMP = _object("time", sec={"type": "integer", "minimum": 0}, nsec={"type": "integer", "minimum": 0})
 _VECTOR = _object("foxglove.Vector3", x=_NUMBER, y=_NUMBER, z=_NUMBER)
 _ROTATION = _object("foxglove.Quaternion", x=_NUMBER, y=_NUMBER, z=_NUMBER, w=_NUMBER)
+_NUMBERS = {"type": "array", "items": _NUMBER}
 _BYTES = {"type": "string", "contentEncoding": "base64"}
 _TRANSFORM = _object(
     "foxglove.FrameTransform", timestamp=_STAMP, parent_frame_id=_TEXT, child_frame_id=_TEXT, translation=_VECTOR,
@@ -60,6 +62,10 @@ SCHEMAS = {
     ),
     "foxglove.CompressedImage": _object(
         "foxglove.CompressedImage", timestamp=_STAMP, frame_id=_TEXT, data=_BYTES, format=_TEXT
+    ),
+    "foxglove.CameraCalibration": _object(
+        "foxglove.CameraCalibration", timestamp=_STAMP, frame_id=_TEXT, width={"type": "integer"},
+        height={"type": "integer"}, distortion_model=_TEXT, D=_NUMBERS, K=_NUMBERS, R=_NUMBERS, P=_NUMBERS,
     ),
     "tacktile.Numbers": {
         "title": "tacktile.Numbers", "type": "object",
@@ -103,28 +109,35 @@ def _schema_of(topic: str, demo: Demonstration) -> str:
     fixed = {"/tf": "foxglove.FrameTransforms", "/events": "foxglove.Log", "/points": "foxglove.PointCloud"}
     if topic in fixed:
         return fixed[topic]
-    return "foxglove.CompressedImage" if topic in map(_image_topic, demo.image_names()) else "tacktile.Numbers"
+    if topic.endswith("/calibration") and topic[1:-12] in camera_names(demo):
+        return "foxglove.CameraCalibration"
+    return "foxglove.CompressedImage" if topic in map(_image_topic, streams(demo)) else "tacktile.Numbers"
 
 
-def _image_topic(path: str) -> str:
-    return "/" + "/".join(path.split("/")[1:])
+def _image_topic(stream: Stream) -> str:
+    """/pad/indentation, /ego/image"""
+    return f"/{stream.source}/{stream.key[len(stream.source) + 1 :]}"
 
 
 def _messages(demo: Demonstration) -> Iterator[Message]:
     actions, action_names = demo.action
-    images = {_image_topic(path): demo.images(path) for path in demo.image_names()}
+    images = [(_image_topic(stream), stream, stream.images()) for stream in streams(demo)]
+    geometry = {camera: camera_geometry(demo, camera) for camera in camera_names(demo)}
     events: dict[int, list[str]] = {}
     for row, text in demo.episode.events():
         events.setdefault(row, []).append(text)
     for k, frame in enumerate(demo.frames):
         stamp = round(demo.time[k] * 1e9)
-        yield stamp, "/tf", {"transforms": _transforms(demo, k, stamp)}
+        cameras = {camera: poses[k] for camera, (_, poses) in geometry.items()}
+        yield stamp, "/tf", {"transforms": _transforms(demo, k, stamp, cameras)}
         for topic, value in _numbers(demo, k).items():
             yield stamp, topic, value
         if k < len(actions):
             yield stamp, "/action", dict(zip(action_names, actions[k].tolist(), strict=True))
-        for topic, stream in images.items():
-            yield stamp, topic, _png(as_rgb(next(stream), DEPTH_AT_WHITE), topic, stamp)
+        for topic, stream, shown in images:
+            yield stamp, topic, _compressed(next(shown), stream, stamp)
+        for camera, (intrinsics, _) in geometry.items():
+            yield stamp, f"/{camera}/calibration", _calibration(demo, camera, intrinsics[k], stamp)
         if demo.options.points and demo.episode.num_points:
             yield stamp, "/points", _cloud(demo.positions(k), stamp)
         for text in events.get(int(frame), ()):
@@ -140,29 +153,45 @@ def _numbers(demo: Demonstration, k: int) -> dict[str, dict[str, Any]]:
         if not name.endswith(("_pos", "_quat")):
             value = rows[k].tolist()
             found.setdefault("/" + name.split("_")[0], {})[name] = value[0] if len(value) == 1 else value
+    if demo.stage is not None:
+        stages, names = demo.stages
+        found["/stage"] = {"stage": int(demo.stage[k])} | dict(zip(names, stages[k].astype(int).tolist(), strict=True))
     return found
 
 
-def _transforms(demo: Demonstration, k: int, stamp: int) -> list[dict[str, Any]]:
-    found = []
+def _transforms(demo: Demonstration, k: int, stamp: int, cameras: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+    """Of tools, and of cameras (world from camera, (4, 4))."""
+    found = [_transform(name, pose[:3, 3], quat_from_matrix(pose[:3, :3]), stamp) for name, pose in cameras.items()]
     for name, (rows, _) in demo.observations.items():
         turned = demo.observations.get(name[:-4] + "_quat")
         if name.endswith("_pos") and turned is not None:
-            found.append({
-                "timestamp": _stamp(stamp), "parent_frame_id": "world", "child_frame_id": name[:-4],
-                "translation": dict(zip("xyz", rows[k].tolist(), strict=True)),
-                "rotation": dict(zip("xyzw", turned[0][k].tolist(), strict=True)),
-            })  # fmt: skip
+            found.append(_transform(name[:-4], rows[k], turned[0][k], stamp))
     return found
 
 
-def _png(image: np.ndarray, topic: str, stamp: int) -> dict[str, Any]:
-    from PIL import Image
+def _transform(frame: str, place: np.ndarray, turn: np.ndarray, stamp: int) -> dict[str, Any]:
+    return {
+        "timestamp": _stamp(stamp), "parent_frame_id": "world", "child_frame_id": frame,
+        "translation": dict(zip("xyz", place.tolist(), strict=True)),
+        "rotation": dict(zip("xyzw", turn.tolist(), strict=True)),
+    }  # fmt: skip
 
-    out = io.BytesIO()
-    Image.fromarray(image).save(out, "PNG")
-    data = base64.b64encode(out.getvalue()).decode()
-    return {"timestamp": _stamp(stamp), "frame_id": topic[1:], "data": data, "format": "png"}
+
+def _calibration(demo: Demonstration, camera: str, intrinsics: np.ndarray, stamp: int) -> dict[str, Any]:
+    h, w = demo.episode.cameras.size(camera)
+    p = np.concatenate([intrinsics, np.zeros((3, 1))], axis=1)
+    return {
+        "timestamp": _stamp(stamp), "frame_id": camera, "width": w, "height": h, "distortion_model": "plumb_bob",
+        "D": [0.0] * 5, "K": intrinsics.reshape(-1).tolist(), "R": np.eye(3).reshape(-1).tolist(),
+        "P": p.reshape(-1).tolist(),
+    }  # fmt: skip
+
+
+def _compressed(image: np.ndarray, stream: Stream, stamp: int) -> dict[str, Any]:
+    data = depth_png(image) if stream.kind == "depth" else png(as_rgb(image, stream.kind))
+    encoded = base64.b64encode(data).decode()
+    frame = stream.source if stream.of_camera else _image_topic(stream)[1:]
+    return {"timestamp": _stamp(stamp), "frame_id": frame, "data": encoded, "format": "png"}
 
 
 def _cloud(points: np.ndarray, stamp: int) -> dict[str, Any]:

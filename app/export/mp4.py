@@ -1,4 +1,4 @@
-"""A film of an episode: drawn again from its states, at simulated time."""
+"""Films of an episode at simulated time: drawn again from its states, and of its cameras as they were drawn."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from app.export.demonstrations import Demonstration
 from app.export.options import ExportError, Progress
 from app.export.rendering import View
+from app.export.streams import as_rgb, camera_pictures
 from app.export.video import VideoWriter, check_video, rate
 
 
@@ -29,6 +30,15 @@ def write_mp4(path: Path, demo: Demonstration, view: View, progress: Progress) -
         for k, image in enumerate(view.images(demo.episode, rows)):
             progress(f"{demo.name}: frame {k + 1} of {len(rows)}", k / len(rows))
             video.append(image)
+
+
+def write_camera_film(path: Path, demo: Demonstration, camera: str, kind: str, progress: Progress) -> None:
+    """What a camera saw, kind: rgb, or depth as grey from 0 to 1.5 m (to be looked at)."""
+    rows = film_rows(demo)
+    with VideoWriter(path, rate(demo.options.fps)) as video:
+        for k, image in enumerate(camera_pictures(demo, camera, kind, rows)):
+            progress(f"{demo.name}: {camera}, frame {k + 1} of {len(rows)}", k / len(rows))
+            video.append(as_rgb(image, kind))
 
 
 def check_mp4(path: Path, demo: Demonstration) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from app.export.demonstration_set import DemonstrationSet
 from app.export.demonstrations import Demonstration
 from app.export.options import ExportError, ExportOptions, Progress
+from app.export.streams import Stream, camera_geometry, camera_names, streams
 
 _GYM = 2  # robomimic's number for environments that are not its own; Isaac Lab writes the same
 
@@ -68,8 +69,16 @@ def _write_demo(group: h5py.Group, demo: Demonstration) -> None:
     for name, (rows, of) in demo.observations.items():
         _vector(group, f"obs/{name}", rows[:-1], of)
         _vector(group, f"next_obs/{name}", rows[1:], of)
-    for path in demo.image_names():
-        _images(group, "_".join(path.split("/")[1:]), demo, path)
+    for stream in streams(demo):
+        _images(group, stream, len(demo))
+    for camera in camera_names(demo):
+        for name, rows in zip(("intrinsics", "extrinsics"), camera_geometry(demo, camera), strict=True):
+            _vector(group, f"obs/{camera}_{name}", rows[:-1], [])
+            _vector(group, f"next_obs/{camera}_{name}", rows[1:], [])
+    if demo.stage is not None:
+        stages, names = demo.stages
+        group.create_dataset("stage", data=demo.stage[:-1])
+        _vector(group, "stages", stages[:-1], names)
     group.attrs["num_samples"] = count
     group.attrs["episode"] = demo.name
     group.attrs["task"] = demo.task
@@ -98,19 +107,20 @@ def _positions(demo: Demonstration) -> np.ndarray:
     return out
 
 
-def _images(group: h5py.Group, name: str, demo: Demonstration, path: str) -> None:
-    """obs and next_obs of one image, a frame at a time. Depth (h, w) becomes (h, w, 1) float32, as robomimic has it."""
+def _images(group: h5py.Group, stream: Stream, count: int) -> None:
+    """obs and next_obs of one image, a frame at a time. Depth (h, w) becomes (h, w, 1) float32, as robomimic has it.
+    count: of states."""
     datasets = None
-    for k, image in enumerate(demo.images(path)):
+    for k, image in enumerate(stream.images()):
         image = image[..., None].astype(np.float32) if image.ndim == 2 else image
         if datasets is None:
-            shape = (len(demo) - 1, *image.shape)
+            shape = (count - 1, *image.shape)
             datasets = [
-                group.create_dataset(f"{kind}/{name}", shape, image.dtype, chunks=(1, *image.shape), compression="gzip",
-                                     shuffle=True)
+                group.create_dataset(f"{kind}/{stream.key}", shape, image.dtype, chunks=(1, *image.shape),
+                                     compression="gzip", shuffle=True)
                 for kind in ("obs", "next_obs")
             ]  # fmt: skip
-        if k < len(demo) - 1:
+        if k < count - 1:
             datasets[0][k] = image
         if k:
             datasets[1][k - 1] = image

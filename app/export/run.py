@@ -83,10 +83,28 @@ def _each(
                 write(part, demo, lambda text, done, share=share: progress(text, share[0] + share[1] * done))
                 texts.append(check(part, demo).replace(part.name, path.name))
             paths.append(path)
+            if kind == "mp4":
+                _camera_films(path, demo, options, progress, paths, texts)
     finally:
         if view is not None:
             view.close()
     return paths, texts
+
+
+def _camera_films(
+    whole: Path, demo: Demonstration, options: ExportOptions, progress: Progress, paths: list[Path], texts: list[str]
+) -> None:
+    """Beside episode_0007.mp4 episode_0007_ego.mp4 and episode_0007_ego_depth.mp4, of every camera that was drawn."""
+    from app.export.mp4 import check_mp4, write_camera_film
+    from app.export.streams import camera_names
+
+    for camera in camera_names(demo):
+        for kind, end in (("rgb", ""), ("depth", "_depth")):
+            path = whole.with_name(f"{whole.stem}_{camera}{end}.mp4")
+            with new_file(path, options.overwrite) as part:
+                write_camera_film(part, demo, camera, kind, progress)
+                texts.append(check_mp4(part, demo).replace(part.name, path.name))
+            paths.append(path)
 
 
 def _name(out: Path, demo: Demonstration, kind: str, taken: list[Path]) -> Path:

@@ -87,16 +87,6 @@ def check_video(path: Path, count: int, fps: Fraction) -> np.ndarray:
     return times
 
 
-def as_rgb(image: np.ndarray, scale: float) -> np.ndarray:
-    """uint8 (h, w, 3) of a recorded image: colours as they are, a field (h, w) as grey from 0 to `scale`."""
-    if image.ndim == 3 and image.shape[2] == 3:
-        if image.dtype == np.uint8:
-            return image
-        return np.rint(255.0 * np.clip(image, 0.0, 1.0)).astype(np.uint8)
-    field = np.nan_to_num(np.asarray(image, float).reshape(image.shape[:2]))
-    return np.repeat(np.rint(255.0 * np.clip(field / scale, 0.0, 1.0)).astype(np.uint8)[..., None], 3, axis=2)
-
-
 def _even(image: np.ndarray) -> np.ndarray:
     h, w = image.shape[:2]
     return np.pad(image, ((0, h % 2), (0, w % 2), (0, 0)), mode="edge") if h % 2 or w % 2 else image

@@ -10,8 +10,8 @@ def scene_layout(scene: Any, model: Any) -> dict[str, Any]:
 
     driven: bodies in the order of `control/body_transform`; joints: in that of `control/joint_target`; tools: name,
     palm (a driven body), fingers (joints), open_position and closed_position [m]; meshes: name -> [first point, last
-    point + 1, kind] before any cut; pads: name -> mesh; robots: name
-    -> names of the joint coordinates.
+    point + 1, kind] before any cut; pads: name -> mesh; robots: name -> names of the joint coordinates; stages: of the
+    task, in order, of a scene whose physics tells them.
     """
     tools = [
         {
@@ -28,8 +28,18 @@ def scene_layout(scene: Any, model: Any) -> dict[str, Any]:
             name: [int(mesh.points.start), int(mesh.points.stop), str(mesh.kind)] for name, mesh in model.meshes.items()
         },
         "robots": {robot.name: list(robot.kinematics.names) for robot in _robots(scene)},
+        "stages": _stages(scene),
         "pads": {getattr(pad, "name", None) or pad.mesh: pad.mesh for pad in getattr(scene, "pads", ()) or ()},
     }
+
+
+def _stages(scene: Any) -> list[str]:
+    file = getattr(getattr(scene, "config", None), "file", None)
+    if getattr(file, "seal", None) is None:
+        return []
+    from scenes.packaging import STAGES
+
+    return list(STAGES)
 
 
 def _robots(scene: Any) -> list:

@@ -6,10 +6,13 @@ import io
 import json
 from types import SimpleNamespace
 
+import h5py
 import numpy as np
 import pytest
 from rich.console import Console
 
+from app.export import export
+from app.export.streams import as_rgb
 from app.record import Episode
 from app.replay import StateReplay
 from app.replay_run import Player
@@ -68,6 +71,47 @@ def test_signals_are_recorded_every_frame_and_images_at_their_rate(episode):
     assert last[image].max() == pytest.approx(last["coat_depth"].max(), rel=0.2) and last[image].max() > 2e-4
     moved = np.asarray(recorded["tactile/pad/displacement"])
     assert -moved[..., 2] == pytest.approx(np.asarray(recorded["tactile/pad/coat_depth"]), abs=1e-9)
+
+
+def test_maps_of_pressure_shear_and_contact_add_up_to_less_than_the_force(episode):
+    """The camera sees 18.9 x 14.2 of the gel's 25.3 x 20.8 mm: what presses beside is missing in the maps."""
+    recorded, _ = episode
+    row = max(row for row in range(recorded.num_frames) if "pressure" in recorded.frame(row)["tactile"]["pad"])
+    pad = recorded.frame(row)["tactile"]["pad"]
+    shapes = [pad[name].shape for name in ("pressure", "shear", "contact")]
+    assert shapes == [(120, 160), (120, 160, 2), (120, 160)]
+    area = load_session("tactile_press").scene.pads[0].camera.pixel_pitch ** 2
+    normal = -area * float(pad["pressure"].sum()) / pad["wrench"][2]
+    assert 0.4 < normal < 1.0 and pad["wrench"][2] < -1.0, "pushed in is positive pressure"
+    assert np.abs(pad["shear"].sum(axis=(0, 1))).max() * area < abs(pad["wrench"][2])
+    touched = pad["contact"] == 1
+    assert 0 < touched.sum() < touched.size and pad["pressure"][touched].min() > 0.0
+
+
+def test_exports_hold_the_maps(episode, tmp_path):
+    recorded, _ = episode
+    out = tmp_path / "pad.hdf5"
+    export([recorded.path], "robomimic", out)
+    with h5py.File(out) as file:
+        seen = file["data/demo_0/obs"]
+        count = file["data/demo_0"].attrs["num_samples"]
+        sizes = {name: seen[f"pad_{name}"].shape for name in ("indentation", "pressure", "shear", "contact", "marker")}
+        assert sizes == {
+            "indentation": (count, 120, 160, 1), "pressure": (count, 120, 160, 1), "shear": (count, 120, 160, 2),
+            "contact": (count, 120, 160, 1), "marker": (count, 189),
+        }  # fmt: skip
+        row = count - 1 - (count - 1) % 3  # state k is that after frame k; images are those of every third frame
+        assert np.array_equal(seen["pad_pressure"][row, ..., 0], recorded.frame(row)["tactile"]["pad"]["pressure"])
+        assert np.array_equal(seen["pad_shear"][row], recorded.frame(row)["tactile"]["pad"]["shear"])
+
+
+def test_what_maps_look_like_in_eight_bits():
+    shear = np.zeros((2, 3, 2))
+    shear[0, 0], shear[1, 2] = (1e5, 0.0), (-1e5, 5e4)
+    shown = as_rgb(shear, "shear")
+    assert shown[0, 0].tolist() == [255, 128, 128] and shown[1, 2].tolist() == [0, 191, 128]
+    assert as_rgb(np.array([[0.0, 1e5, 4e5]]), "pressure")[0, :, 0].tolist() == [0, 128, 255]
+    assert as_rgb(np.array([[0, 1]], np.uint8), "contact")[0, :, 2].tolist() == [0, 255]
 
 
 def test_the_replay_shows_them(episode):

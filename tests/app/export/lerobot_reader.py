@@ -5,12 +5,14 @@ https://huggingface.co/docs/lerobot/lerobot-dataset-v3. Written for tests; share
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import av
 import numpy as np
 import pyarrow.parquet as parquet
+from PIL import Image
 
 
 class LeRobotReader:
@@ -41,6 +43,9 @@ class LeRobotReader:
             if feature["dtype"] == "video":
                 frame[key] = self._image(entry, key, row["timestamp"])
                 assert list(frame[key].shape) == feature["shape"]
+            elif feature["dtype"] == "image":  # a file in a cell
+                frame[key] = np.asarray(Image.open(io.BytesIO(row[key]["bytes"])))
+                assert [*frame[key].shape, 1] == feature["shape"]
             else:
                 frame[key] = np.asarray(row[key], feature["dtype"])
                 assert list(np.atleast_1d(frame[key]).shape) == feature["shape"], key
