@@ -1,4 +1,4 @@
-"""How far the operator has come in the tape scenes: small functions of an engine, and of forces over time.
+"""How far the operator has come in the tape and tactile scenes: small functions of an engine, and of forces over time.
 
 Each answers with a number and leaves the verdict to `success`, whose limits follow paper T: the strip off altogether;
 the roll lifted and hanging by its stuck end; one turn wrapped.
@@ -13,7 +13,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from engine.adhesion.numbering import whole_state
-from scenes.tactile_measures import clearance, inserted, inserted_depth
+from scenes.patterns import PATTERNS
+from scenes.tactile_measures import Felt, clearance, inserted, inserted_depth
 
 
 def stuck_vertices(engine, mesh: str, partner: str | None = None, world: int = 0) -> np.ndarray:
@@ -92,7 +93,8 @@ class Success:
 
 
 def success(name: str, engine, start: dict | None = None) -> Success:
-    """Verdict on a shipped tape scene as it stands. start: what `beginning` gave when the scene began (payout).
+    """Verdict on a shipped scene as it stands. start: what `beginning` gave when the scene began (payout), and `follow`
+    added since (tile_probe, press_patterns).
 
     Raises KeyError for a scene without a measure.
     """
@@ -102,11 +104,19 @@ def success(name: str, engine, start: dict | None = None) -> Success:
 
 
 def beginning(engine) -> dict:
-    """What `success` compares with later: places of bodies, and how many points were stuck."""
+    """What `success` compares with later: places of bodies, stuck points, and nothing felt."""
     return {
+        "felt": Felt(),
         "bodies": {name: engine.body_transform(name)[:3, 3] for name in engine.model.bodies},
         "stuck": {n: len(stuck_vertices(engine, n)) for n, i in engine.model.meshes.items() if i.kind == "shell"},
     }
+
+
+def follow(name: str, engine, start: dict) -> None:
+    """Note in `start` what cannot be told from the end of a scene: what its pad has felt. To be called after every step
+    or every few; scenes without such a measure take no notice."""
+    if name in _FELT:
+        start["felt"].watch(engine, "pad", _FELT[name])
 
 
 def _peel(engine, start) -> Success:
@@ -179,7 +189,28 @@ def _peg_insertion(engine, start) -> Success:
     return Success(bool(inserted(engine)[0]), f"the peg stands {1e3 * depth:.1f} mm deep in the hole")
 
 
+_FELT = {"tile_probe": ("tile",), "press_patterns": tuple(PATTERNS)}
+
+
+def _felt(name: str, engine, start) -> Felt:
+    """With what the pad feels now."""
+    felt = start.get("felt") or Felt()
+    felt.watch(engine, "pad", _FELT[name])
+    return felt
+
+
+def _tile_probe(engine, start) -> Success:
+    places = len(_felt("tile_probe", engine, start).prints)
+    return Success(places >= 2, f"the relief was felt in {places} places")
+
+
+def _press_patterns(engine, start) -> Success:
+    names, every = _felt("press_patterns", engine, start).names, len(PATTERNS)
+    return Success(len(names) == every, f"{len(names)} of {every} patterns were felt: {', '.join(names) or 'none'}")
+
+
 _VERDICTS = {
     "peel": _peel, "payout": _payout, "swing": _swing, "stick": _stick, "wrap": _wrap, "cut": _cut,
     "unwind": _unwind, "peg_insertion": _peg_insertion, "grasp_teddy": _grasp_teddy,
+    "tile_probe": _tile_probe, "press_patterns": _press_patterns,
 }  # fmt: skip
