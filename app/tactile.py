@@ -30,7 +30,7 @@ class TactileReader:
     def read(self) -> dict[str, dict[str, np.ndarray]]:
         """Pad -> its signals now, copies: what a Frame carries and a recording keeps.
 
-        indentation (h, w) [m]; pressure (h, w) and shear (h, w, 2), along the sensor's x and y [Pa]; contact (h, w), 0 or 1;
+        indentation (h, w) [m]; pressure (h, w), shear (h, w, 2) along the sensor's x and y [Pa]; contact (h, w) 0 or 1;
         rgb (h, w, 3) uint8 of a calibrated pad; marker (m, 3), and displacement (k, 3) of the coat's vertices, sensor
         frame [m]; marker_pixel (m, 2); coat_depth (k,), how far the coat's vertices are pushed in [m]; wrench (6,),
         sensor frame [N, N m]; force (3,), of the wrench in the world [N].
