@@ -1,7 +1,8 @@
-"""The task guide: which stages of a sealing task hold, told by the physics after each few steps.
+"""The task guide: which stages of a task hold, told by the physics after each few steps.
 
 Recorded with the frame as `extra["guide"]`: `stages` (name -> bool), `reached` (how many hold, in order, from the
-first), `stage` (the one to do next, "" when all hold) and the figures of `scenes.packaging.Sealing`.
+first), `stage` (the one to do next, "" when all hold) and the figures of `scenes.packaging.Sealing` or
+`scenes.wrapping.Wrapping`.
 """
 
 from __future__ import annotations
@@ -9,24 +10,26 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from scenes.packaging import STAGES, SealWatch
+from scenes.packaging import SealWatch
+from scenes.wrapping import WrapWatch
 
 EVERY = 3  # steps: reading takes a few milliseconds
 
 
 def guide_reader(session) -> GuideReader | None:
-    """For a scene with a `seal` section, else None."""
+    """For a scene with a section `seal` or `wrap`, else None."""
     file = getattr(getattr(session.scene, "config", None), "file", None)
-    if getattr(file, "seal", None) is None:
-        return None
-    return GuideReader(SealWatch(session.scene), session.engine)
+    for section, watch in (("seal", SealWatch), ("wrap", WrapWatch)):
+        if getattr(file, section, None) is not None:
+            return GuideReader(watch(session.scene), session.engine)
+    return None
 
 
 class GuideReader:
     """Reads one engine. Stages are told as they are now: flaps that a hand holds down count as closed only while they
     are flat."""
 
-    def __init__(self, watch: SealWatch, engine):
+    def __init__(self, watch: SealWatch | WrapWatch, engine):
         self.watch, self.engine = watch, engine
         self._steps = 0
         self.last: dict[str, Any] | None = None  # what `read` gave last
@@ -49,7 +52,7 @@ class GuideReader:
         if reached <= self._told:
             return ""
         self._told = reached
-        return STAGES[reached - 1]
+        return list(self.last["stages"])[reached - 1]
 
     def read(self) -> dict[str, Any]:
         """For `Frame.extra["guide"]`."""
@@ -59,9 +62,9 @@ class GuideReader:
         return self.last
 
 
-def told(sealing) -> dict[str, Any]:
-    """Plain values of a `Sealing`, with the stage to do next."""
-    stages = {name: bool(holds) for name, holds in sealing.stages.items()}
-    reached = next((k for k, name in enumerate(STAGES) if not stages[name]), len(STAGES))
-    stage = STAGES[reached] if reached < len(STAGES) else ""
-    return {"stages": stages, "reached": reached, "stage": stage, **asdict(sealing)}
+def told(progress) -> dict[str, Any]:
+    """Plain values of a `Sealing` or `Wrapping`, with the stage to do next."""
+    stages = {name: bool(holds) for name, holds in progress.stages.items()}
+    reached = next((k for k, holds in enumerate(stages.values()) if not holds), len(stages))
+    stage = list(stages)[reached] if reached < len(stages) else ""
+    return {"stages": stages, "reached": reached, "stage": stage, **asdict(progress)}

@@ -12,7 +12,7 @@ from scenes.names import body_names, mesh_names, sheet_names
 from scenes.overrides import apply_override
 from scenes.reading import ROOT, plain
 from scenes.roll import Roll
-from scenes.schema import SCENE, Body, Motion, Pad, SceneFile, Sheet, Solid, Static, Strip
+from scenes.schema import SCENE, Body, Gripper, Motion, Pad, SceneFile, Sheet, Solid, Static, Strip
 from scenes.yaml_tree import Tree, read_tree
 
 _SECTIONS = tuple(SCENE.fields())
@@ -134,6 +134,8 @@ def _check_references(file: SceneFile) -> None:
         for key, kind in (("carton", Carton), ("dispenser", Dispenser)):
             able = tuple(name for name, entity in file.entities.items() if isinstance(entity, kind))
             _known(getattr(file.seal, key), able, f"seal.{key}", key, file.seal.at(key))
+    if file.wrap is not None:
+        _check_wrap(file, meshes)
     for name, camera in file.cameras.items():
         if camera.on is not None:
             _known(camera.on, bodies, f"cameras.{name}.on", "body", camera.at("on"))
@@ -146,6 +148,18 @@ def _check_references(file: SceneFile) -> None:
             raise SceneError(f"adhesion[{k}].partners is empty; name meshes, or [all]", sticking.at("partners"))
         for partner in sticking.partners if sticking.partners != ("all",) else ():
             _known(partner, meshes, f"adhesion[{k}].partners", "mesh", sticking.at("partners"))
+
+
+def _check_wrap(file: SceneFile, meshes: tuple[str, ...]) -> None:
+    wrap, entities = file.wrap, file.entities.items()
+    _known(wrap.roll, tuple(n for n, e in entities if isinstance(e, Roll)), "wrap.roll", "roll", wrap.at("roll"))
+    for name in wrap.around:
+        _known(name, meshes, "wrap.around", "mesh", wrap.at("around"))
+    if not wrap.around:
+        raise SceneError("wrap.around is empty; name what is wrapped", wrap.at("around"))
+    _known(wrap.hand, tuple(n for n, e in entities if isinstance(e, Gripper)), "wrap.hand", "gripper", wrap.at("hand"))
+    tools = tuple(n for n, e in entities if isinstance(e, Body) and e.tool)
+    _known(wrap.finger, tools, "wrap.finger", "body with tool: true", wrap.at("finger"))
 
 
 def _check_blade(file: SceneFile, bodies: tuple[str, ...]) -> None:

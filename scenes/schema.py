@@ -273,6 +273,16 @@ class Seal(Record):
 
 
 @dataclass(frozen=True)
+class Wrap(Record):
+    """A bundle to be wrapped with tape from a roll: five stages are watched, in the order of the task's steps."""
+
+    roll: str = setting(NAME, "the roll")
+    around: tuple = setting(ListOf(NAME), "meshes that make up the bundle, along y")
+    hand: str = setting(NAME, "tool that picks the tape's end: a gripper")
+    finger: str = setting(NAME, "tool that leads the roll by its core")
+
+
+@dataclass(frozen=True)
 class Task(Record):
     """What the operator is asked to do."""
 
@@ -295,6 +305,7 @@ class SceneFile(Record):
     adhesion: tuple = setting(STICKING, "what sticks to what; rolls bring their own between layers and core", ())
     blade: Blade | None = setting(OrNone(Table(Blade, title="blade")), "what cuts by pressure", None)
     seal: Seal | None = setting(OrNone(Table(Seal, title="seal")), "what is sealed, with what", None)
+    wrap: Wrap | None = setting(OrNone(Table(Wrap, title="wrap")), "what is wrapped, with what", None)
     ignore: tuple = setting(ListOf(Vector(NAME, 2)), "pairs of meshes that never touch", ())
     ignore_layers: tuple = setting(ListOf(Vector(Integer(0, 31), 2)), "pairs of layers that never touch", ())
     worlds: int = setting(Integer(1, 1_000_000), "copies of the scene that are stepped together", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 
@@ -35,11 +36,10 @@ def scene_layout(scene: Any, model: Any) -> dict[str, Any]:
 
 def _stages(scene: Any) -> list[str]:
     file = getattr(getattr(scene, "config", None), "file", None)
-    if getattr(file, "seal", None) is None:
-        return []
-    from scenes.packaging import STAGES
-
-    return list(STAGES)
+    for section, module in (("seal", "scenes.packaging"), ("wrap", "scenes.wrapping")):
+        if getattr(file, section, None) is not None:
+            return list(import_module(module).STAGES)
+    return []
 
 
 def _robots(scene: Any) -> list:
