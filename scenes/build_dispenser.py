@@ -28,8 +28,7 @@ def add_dispenser(draft, name: str, dispenser: Dispenser) -> None:
     builder, pose = draft.builder, rigid_transform(dispenser.position, dispenser.rotation)
     frame = frame_surface(dispenser, layout, spec.width, spec.core_inner_radius, asset.outer_radius)
     builder.add_body(
-        name, *frame, dispenser.contact, density=dispenser.density, transform=pose, driven=True,
-        force_limit=dispenser.force_limit, drive_stiffness=dispenser.drive_stiffness, gravity=False,
+        name, *frame, dispenser.contact, density=dispenser.density, transform=pose, **_hand(dispenser),
     )  # fmt: skip
     roller = roller_name(name)
     vertices, triangles = cylinder_surface(dispenser.roller_radius, spec.width, 32)
@@ -39,9 +38,18 @@ def add_dispenser(draft, name: str, dispenser: Dispenser) -> None:
     draft.show(name, dispenser)
     look = dispenser.roller_look
     draft.visuals[roller] = Visual(look.color, look.finish, look.transparency, look.smooth, look.show)
-    draft.tools.append(Tool(name, palm=name, home=pose, grasp_meshes=(name, roller)))
+    if dispenser.held:
+        draft.tools.append(Tool(name, palm=name, home=pose, grasp_meshes=(name, roller)))
     draft.edges[name] = blade_edge(layout, spec.width)
     draft.threaded[name] = _threaded_roll(dispenser, name, layout, pose)
+
+
+def _hand(dispenser: Dispenser) -> dict:
+    """How a hand moves the frame, and carries its weight; {} when nobody holds it."""
+    if not dispenser.held:
+        return {}
+    drive = {"force_limit": dispenser.force_limit, "drive_stiffness": dispenser.drive_stiffness}
+    return {"driven": True, "gravity": False, **drive}
 
 
 def _threaded_roll(dispenser: Dispenser, name: str, layout, pose: np.ndarray):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine.materials import ContactMaterial, JointFriction
 from scenes.joints import JOINT_FRICTION
 from scenes.placed import Placed
-from scenes.reading import OrNone, Quantity, Table, setting
+from scenes.reading import Flag, OrNone, Quantity, Table, setting
 from scenes.roll import ROLL, Roll
 from scenes.tables import POSITIVE_LENGTH, Look, contact_setting, look_setting
 
@@ -25,6 +25,7 @@ class Dispenser(Placed):
     """
 
     roll: Roll = setting(ROLL, "its roll; position, rotation, free_length and axle are the dispenser's", Roll())
+    held: bool = setting(Flag(), "false: nobody holds it, it is no tool and it falls", True)
     roller_radius: float = setting(POSITIVE_LENGTH, "of the guide roller", 0.01)
     feed_angle: float = setting(Quantity("angle", above=0.3, high=1.5), "at which tape comes down to the roller", 1.3)
     clearance: float = setting(POSITIVE_LENGTH, "of the full roll above the laid tape", 8e-3)
