@@ -44,7 +44,7 @@ def test_every_shipped_scene_loads(path):
     assert config.name == path.stem
     assert config.description != config.name
     # cuts, tape, tactile tasks, everything else
-    assert any(config.file.options.dt == pytest.approx(dt) for dt in (0.005, 0.01, 0.02, 1 / 30))
+    assert any(config.file.options.dt == pytest.approx(dt) for dt in (0.005, 0.01, 1 / 90, 0.02, 1 / 30))
 
 
 def test_list_scenes_finds_them_all_and_survives_a_broken_one(monkeypatch, tmp_path):
