@@ -13,6 +13,7 @@ import numpy as np
 
 from app.frame import Frame
 from app.tape import strip_rows
+from devices.rotations import nearest_rotation, quat_from_matrix
 
 FREE = 0.999  # damage from which a point counts as free
 
@@ -42,7 +43,7 @@ class StateLog:
 
     def line(self, frame: Frame) -> dict[str, Any]:
         """The fields of one line."""
-        recorder = self._loop.wiring.recorder
+        operator, recorder = self._loop.operator, self._loop.wiring.recorder
         record = recorder.status() if recorder is not None else None
         report = frame.report
         return {
@@ -64,6 +65,8 @@ class StateLog:
                 for name, pad in frame.extra.get("tactile", {}).items()
             },
             "tape": self._tape(frame),
+            "tool": operator.tool_in_hand,
+            "task": frame.extra.get("guide", {}).get("stages", {}),
             "record": None
             if record is None
             else {
@@ -83,6 +86,7 @@ class StateLog:
             out[tool.name] = {
                 "target": _rounded(state.position),
                 "reached": _rounded(engine.body_transform(tool.palm)[:3, 3]),
+                "quaternion": _rounded(quat_from_matrix(nearest_rotation(engine.body_transform(tool.palm)))),
                 "closure": _rounded(state.closure),
             }
         info = operator.about(frame.signals)
