@@ -24,6 +24,7 @@ from engine.linear.pcg import ConjugateGradients
 from engine.linear.self_stress import SelfStress
 from engine.options import Options
 from engine.stepper import predict, stretch, worlds
+from engine.stepper.arcs import Arcs
 from engine.stepper.embed import PointMap
 from engine.stepper.residual import Residual
 from engine.types import Model, State
@@ -57,6 +58,8 @@ class System:
                 energy.set_extrapolation(options.membrane_extrapolation)
         self.energies = [e for e in model.energies if e.num_elements > 0]
         self.map = PointMap(model)
+        self.arcs = Arcs(model)
+        self.has_bodies = self.arcs.count > 0 and options.newton == "guided"
         self.num_worlds = w
         self.search_condition = wp.zeros(1, dtype=int, device=device)
         self.search_halvings = wp.zeros(1, dtype=int, device=device)
@@ -385,8 +388,14 @@ class System:
         w.update.zero_()
         self.map.launch_update_size(self.points_dx, w.update)
         wp.launch(worlds.limit_kernel, self.model.num_nodes, [w, self.model.node_world, self.dx], device=self.device)
-        self.map.launch_displacements(self.dx, self.points_dx)
         wp.launch(worlds.bound_longest_kernel, self.num_worlds, [w], device=self.device)
+        wp.launch(worlds.whole_share_kernel, self.num_worlds, [w], device=self.device)
+        self._measure_slope()
+        if self.has_bodies:
+            self.arcs.launch_bend(self.state.x, self.dx)
+        self.map.launch_displacements(self.dx, self.points_dx)
+        if self.has_bodies:
+            self._measure_longest()
         w.contact_force.zero_()
         w.force_change.zero_()
         if self.has_contact:
@@ -399,13 +408,46 @@ class System:
                 [w.contact_force, w.force_change],
                 device=self.device,
             )
-        w.slope.zero_()
+
+    def _measure_longest(self) -> None:
+        self.worlds.longest.zero_()
+        self.map.launch_update_size(self.points_dx, self.worlds.longest)
+
+    def _measure_slope(self) -> None:
+        self.worlds.slope.zero_()
         wp.launch(
             worlds.slope_kernel,
             self.model.num_nodes,
-            [w, self.model.node_world, self.assembly.gradient, self.dx],
+            [self.worlds, self.model.node_world, self.assembly.gradient, self.dx],
             device=self.device,
         )
+
+    def shorten_along_arcs(self) -> None:
+        """The motion to the share of it that `bound_step` allows."""
+        self.arcs.launch_shorten(self.worlds, self.state.x, self.dx)
+        self.map.launch_displacements(self.dx, self.points_dx)
+        self._measure_longest()
+
+    def open_search(self) -> None:
+        wp.launch(worlds.open_search_kernel, self.num_worlds, [self.worlds], device=self.device)
+
+    def try_whole(self) -> None:
+        """One trial of the line search; see Newton._search_along_arcs."""
+        w = self.worlds
+        wp.launch(worlds.whole_trial_kernel, self.num_worlds, [w], device=self.device)
+        self._try()
+        wp.launch(worlds.judge_whole_kernel, self.num_worlds, [w], device=self.device)
+
+    def give_up(self) -> None:
+        wp.launch(worlds.give_up_kernel, self.num_worlds, [self.worlds], device=self.device)
+
+    def _try(self) -> None:
+        w, m = self.worlds, self.model
+        wp.launch(
+            worlds.trial_kernel, m.num_nodes, [w, m.node_world, self.state.x, self.dx], [self.trial], device=self.device
+        )
+        self.map.launch_positions(self.trial, self.points_trial)
+        self.evaluate(self.trial_inputs, self.trial, w.trial_energy)
 
     def shorten(self, share: np.ndarray) -> None:
         """Cut the motion of each world to a share of itself, (W,)."""
@@ -445,20 +487,12 @@ class System:
         self.evaluate(self.inputs, self.state.x, self.worlds.energy)
 
     def line_search(self) -> None:
-        w, n = self.worlds, self.model.num_nodes
+        w = self.worlds
         self.search_halvings.zero_()
         wp.launch(worlds.begin_search_kernel, 1, [w, self.search_condition], device=self.device)
 
         def attempt():
-            wp.launch(
-                worlds.trial_kernel,
-                n,
-                [w, self.model.node_world, self.state.x, self.dx],
-                [self.trial],
-                device=self.device,
-            )
-            self.map.launch_positions(self.trial, self.points_trial)
-            self.evaluate(self.trial_inputs, self.trial, w.trial_energy)
+            self._try()
             wp.launch(
                 worlds.judge_kernel,
                 1,
