@@ -78,6 +78,8 @@ class Newton:
             s.self_stress.launch_within(s.common.member)
         s.lag_friction()
         s.soften_guess()
+        if s.has_bodies:
+            s.read_arcs()
 
     # reading between steps ------------------------------------------------------------------------------------------
     def _read(self) -> None:
@@ -128,6 +130,10 @@ class Newton:
         s.common.read()
         if self._update_candidates(report):  # the guess has changed: it must still be one that the list covers
             self.stages.run("detect")
+        if s.has_bodies and s.arcs.bent().any():
+            self.stages.run("bound")
+            if (s.worlds.bound.numpy() < 1.0).any():
+                self._shorten(report)
         self.stages.run_joined("start", "hold")
 
     def _refresh_friction(self, report: StepReport) -> None:

@@ -422,6 +422,11 @@ class System:
             device=self.device,
         )
 
+    def read_arcs(self) -> None:
+        """Of the start guess."""
+        wp.launch(worlds.whole_share_kernel, self.num_worlds, [self.worlds], device=self.device)
+        self.arcs.launch_read(self.state.x, self.dx)
+
     def shorten_along_arcs(self) -> None:
         """The motion to the share of it that `bound_step` allows."""
         self.arcs.launch_shorten(self.worlds, self.state.x, self.dx)

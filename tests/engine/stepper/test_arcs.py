@@ -29,7 +29,7 @@ def tangent(a, turn, strain) -> np.ndarray:
 
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.125])
 def test_the_end_is_on_the_arc(share):
-    """A turn of 0.8 rad with a small strain, whole and cut to a share in two goes: columns are rotated, not stretched."""
+    """0.8 rad with a small strain, whole and cut to a share in two goes: columns are rotated, not stretched."""
     engine = one_body()
     s = engine.newton.system
     start = Rotation.from_rotvec([0.3, -0.2, 0.5]).as_matrix()

@@ -10,7 +10,7 @@ from engine.energies.membrane import Membrane
 from engine.energies.orthogonality import Orthogonality
 from engine.linear.self_stress import keep_kernel, share_kernel
 from tests.engine.energies.exact import membrane_gradient
-from tests.engine.energies.harness import Probe, random_rotations, stencils_for
+from tests.engine.energies.harness import Probe, random_rotations
 from tests.engine.energies.test_membrane import LAME_LAMBDA, LAME_MU, membrane, states
 from tests.engine.energies.test_orthogonality import STIFFNESS, frames, orthogonality
 from tests.engine.stepper.test_common_motion import falling_roll
