@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from app.checkpoints import Checkpoints
+from app.cues import Cues
 from app.cutting import cut_request
 from app.device_wishes import DeviceWishes
 from app.episode_wishes import EpisodeWishes
@@ -26,7 +27,6 @@ from app.session import Session
 from app.tape import tape_reader
 from app.wiring import Outcome, View, Wiring
 from app.wishes import Wishes
-from devices.contract import Feedback
 from engine.cutting.operator import OperatorCut
 
 BLOCKED = 2e-3  # [m] gap between target and tool that is told to the operator
@@ -63,6 +63,7 @@ class FrameLoop(Wishes, DeviceWishes, EpisodeWishes):
         self._lost = False
         self._without_device = False  # the operator pressed Resume although the device is lost
         self._blocked = False
+        self._cues = Cues()
         self._events: list[str] = []
         self._undo: list[tuple[str, int]] = []  # ("checkpoint", number) or ("record", 0)
         self._last_sample_time: float | None = None
@@ -268,10 +269,8 @@ class FrameLoop(Wishes, DeviceWishes, EpisodeWishes):
             self.wiring.recorder.write(frame)
         if frame.stepped and hasattr(self.operator.device, "observe"):
             self.operator.device.observe(frame, self.session.scene, self.session.model)
-        row = self.operator.row_of_active()
-        if frame.stepped and row is not None:
-            force = float(np.linalg.norm(frame.signals.drive_force[0, row]))
-            self.operator.device.feedback(Feedback(force=force, events=("blocked",) if self._blocked else ()))
+        if frame.stepped and frame.signals is not None and self.operator.tools:
+            self.operator.feel(frame, self._cues.read(frame, self.session.scene, self.session.model), self._blocked)
         for sink in self.wiring.sinks:
             try:
                 sink(frame)

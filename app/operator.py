@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from app.cues import feedback_of
 from app.hand_following import HandFollowing
 from app.robots import RobotDriver
 from app.seats import HELD_BESIDE, OWN_VERBS, Seat, frames_of, other_tool
@@ -285,6 +286,14 @@ class Operator:
             reached, _ = driver.robot.coordinates({body: engine.body_transform(body) for body in driver.robot.bodies})
             out[driver.robot.name] = {"asked": driver.q.copy(), "reached": reached}
         return out
+
+    def feel(self, frame, cues: dict[str, tuple[str, ...]], blocked: bool) -> None:
+        """Hands each device what its tool feels after a step. cues: by tool; blocked: the tool in use is held back."""
+        for role, number in (("right", self._active), ("left", other_tool(self.tools, self._active))):
+            seat = self.seats.get(role)
+            if seat is not None and number is not None:
+                own = cues.get(self.tools[number].name, ()) + (("blocked",) if role == "right" and blocked else ())
+                seat.device.feedback(feedback_of(frame, self._rows[number], own))
 
     def row_of_active(self) -> int | None:
         """Row of the driven tool in the Signals' drive arrays."""

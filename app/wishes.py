@@ -148,6 +148,7 @@ class Wishes:
             self._tape.reset()
         if self._guide is not None:
             self._guide.reset()
+        self._cues.reset()
         self._stalls = 0
         if self.wiring.recorder is not None:
             self.wiring.recorder.restart_point(what)

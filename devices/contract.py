@@ -72,7 +72,7 @@ class Feedback:
 
     force: float = 0.0  # [N] magnitude of the force that blocks the tool
     grip_force: float = 0.0  # [N]
-    events: tuple[str, ...] = ()  # "touch", "cut", "blocked"
+    events: tuple[str, ...] = ()  # "touch" and "blocked" while they last; "cut", "stage" once
 
 
 class Device(Protocol):
