@@ -11,6 +11,8 @@ import numpy as np
 from devices.contract import VERBS, Feedback, Health, Kind, Sample, Status
 from devices.keymap import AXIS_ACTIONS, MODIFIERS, KeyMap, load_keymap
 
+HELD_FOR = 30.0  # [s] without a look at the keys, after which the window is taken for dead
+
 
 class Keyboard:
     """Keys that are down push; verbs come as edges.
@@ -130,5 +132,7 @@ class Keyboard:
             "kind": Kind.RATE.value,
             "keymap": dict(self.keymap.keys),
             "keymap_files": list(self.keymap.source),
-            "mapping": {"frame": "camera"},  # W is away from the operator, wherever the camera stands
+            # W is away from the operator, wherever the camera stands. A held key stays held until the window tells that it
+            # is up, however long a step keeps the window from looking
+            "mapping": {"frame": "camera", "stale_after": HELD_FOR},
         }

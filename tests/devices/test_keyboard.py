@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from devices.contract import VERBS, Health
-from devices.keyboard import Keyboard
+from devices.keyboard import HELD_FOR, Keyboard
 from devices.keymap import AXIS_ACTIONS, DEFAULT_KEYMAP, KEY_NAMES, load_keymap
 from devices.mapping import MappingSettings, start_mapping, to_command
 
@@ -167,6 +167,17 @@ def test_a_window_that_stops_feeding_stops_the_robot(hands):
     assert command.twist[1] > 0
     command, state = to_command(hands.poll(), hands.keyboard.status(), settings, state, now=100.6, dt=1 / 30)
     assert not command.twist.any()
+
+
+def test_a_held_key_drives_through_a_slow_step(hands):
+    """A step that takes two seconds keeps the window from looking; the key is down all the same. A dead window is not."""
+    settings = MappingSettings(ramp_time=0.0, **hands.keyboard.describe()["mapping"])
+    state = start_mapping(settings)
+    hands.tick(press=["W"])
+    for later, drives in ((2.0, True), (HELD_FOR + 1.0, False)):
+        now = hands.time + later
+        command, _ = to_command(hands.poll(), hands.keyboard.status(), settings, state, now=now, dt=1 / 30)
+        assert bool(command.twist.any()) == drives
 
 
 def test_open_close_describe(hands):
