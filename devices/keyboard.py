@@ -132,7 +132,7 @@ class Keyboard:
             "kind": Kind.RATE.value,
             "keymap": dict(self.keymap.keys),
             "keymap_files": list(self.keymap.source),
-            # W is away from the operator, wherever the camera stands. A held key stays held until the window tells that it
-            # is up, however long a step keeps the window from looking
+            # W is away from the operator, wherever the camera stands. A held key stays held until the window tells that
+            # it is up, however long a step keeps the window from looking
             "mapping": {"frame": "camera", "stale_after": HELD_FOR},
         }

@@ -170,7 +170,7 @@ def test_a_window_that_stops_feeding_stops_the_robot(hands):
 
 
 def test_a_held_key_drives_through_a_slow_step(hands):
-    """A step that takes two seconds keeps the window from looking; the key is down all the same. A dead window is not."""
+    """A step of two seconds keeps the window from looking; the key is down all the same. A dead window is not."""
     settings = MappingSettings(ramp_time=0.0, **hands.keyboard.describe()["mapping"])
     state = start_mapping(settings)
     hands.tick(press=["W"])
