@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -28,9 +29,16 @@ class Played:
 
 
 def play(
-    scene: str, compute: str, status: Callable[[str], None] = lambda text: None, watch: Callable | None = None
+    scene: str,
+    compute: str,
+    status: Callable[[str], None] = lambda text: None,
+    watch: Callable | None = None,
+    overrides: tuple[str, ...] = (),
+    record: Path | None = None,
+    view=None,
 ) -> Played:
     """Loads a scene (name or file) and plays its script to the end. watch(session, frame) is called after each step.
+    record: folder for an episode of it. view: in place of one that shows nothing.
 
     Raises:
         scenes.errors.SceneError: the scene cannot be built. RuntimeError: a step failed.
@@ -42,7 +50,8 @@ def play(
     from app.session import load_session
 
     status("loading")
-    session = load_session(scene, compute=compute)
+    session = load_session(scene, overrides, compute=compute)
+    recorder = None if record is None else _recorder(session, record, compute)
     device = open_input(f"scripted:{session.scene.script}")
     reports: list = []
     sinks = [lambda frame: reports.append(frame.report)]
@@ -51,8 +60,8 @@ def play(
     loop = FrameLoop(
         session,
         Operator(device),
-        NullView(say=lambda text: None),
-        Wiring(pacing=False, stop_on_failure=True, compute=compute, sinks=sinks),
+        view or NullView(say=lambda text: None),
+        Wiring(recorder=recorder, pacing=False, stop_on_failure=True, compute=compute, sinks=sinks),
     )
     duration = device.describe().get("duration")  # a seeing operator ends when its goals are reached
     steps = None if duration is None else max(1, round(float(duration) / session.dt) + 1)
@@ -64,6 +73,31 @@ def play(
     if outcome.failure:
         raise RuntimeError(f"the run of {scene} ended early: {outcome.failure}")
     return Played(session, reports, wall, busy)
+
+
+def _recorder(session, folder: Path, compute: str):
+    """One that records already."""
+    from app.runs import _recorder as recorder_of
+
+    recorder = recorder_of(session, folder=folder, compute=compute, input_name="script")
+    recorder.start(session.engine.positions(), 0.0)
+    return recorder
+
+
+def repeats(session, episode: Path) -> int | None:
+    """Steps an episode's inputs again, in the session that it was recorded in. The first step that differs in a bit,
+    None when there is none. Raises app.replay.ReplayError: it does not fit."""
+    from functools import partial
+
+    from app.record import Episode
+    from app.replay import InputReplay
+    from app.replay_inputs import repeat
+    from engine.types import Control
+
+    with Episode(episode) as opened:
+        engine = session.engine
+        result = InputReplay(opened, engine, lambda fields: Control(**fields), partial(repeat, engine)).run()
+        return None if result.exact else (-1 if result.first_divergence is None else result.first_divergence)
 
 
 def measure_scene(emit: Emit, compute: str, scene: str) -> None:
