@@ -27,7 +27,7 @@ KEYS = (
     ("step", ("step",)),
     ("checkpoint", ("checkpoint",)),
     ("go back", ("load_checkpoint",)),
-    ("back 2 s, a stage", ("rewind", "last_stage")),
+    ("take back", ("rewind", "last_stage")),
     ("reset", ("reset",)),
     ("undo", ("undo",)),
 )
