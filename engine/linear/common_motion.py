@@ -9,7 +9,9 @@ roll for stiff. PCG then finds that motion last, after a hundred iterations and 
 Z_0: the twelve affine motions of all nodes that are stuck to something that moves, zero elsewhere. One smoothing step
 fits the rest to them (smoothed aggregation; Vanek, Mandel and Brezina 1996). A sum of positive semi-definite parts, so
 Z may be an older one: it is made once a step. What is stuck is read from the histories at the start of each step, by
-world: the same state gives the same solve, alone, in a batch, and after it was loaded.
+world: the same state gives the same solve, alone, in a batch, and after it was loaded. A world whose stuck parts are in
+balance when the step begins goes without: were inertia alone to hold its common motions back, their forces would move
+it by less than IDLE of the Newton tolerance. Making the space costs half of such a step.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ wp.set_module_options({"enable_backward": False})
 
 MODES = wp.constant(12)
 FEWEST = wp.constant(50)  # bonds between moving parts of a world from which on the modes pay
+IDLE = wp.constant(wp.float64(0.1))  # common displacement over the Newton tolerance below which a world is in balance
 SMALLEST = wp.constant(wp.float64(1e-10))  # pivot over its diagonal below which a mode depends on others
 
 
@@ -70,9 +73,79 @@ def middle_kernel(
         wp.atomic_add(number_out, w, wp.float64(1.0))
 
 
+@wp.func
+def place_over_size(
+    i: int,
+    w: int,
+    node_body: wp.array(dtype=int),
+    body_node: wp.array(dtype=int),
+    x: wp.array(dtype=wp.vec3d),
+    sum_of_places: wp.array(dtype=wp.vec3d),
+    number: wp.array(dtype=wp.float64),
+    size: wp.float64,
+) -> wp.vec4d:
+    """What node i does in the modes: 1 (0 for a column of a body's matrix), then its coordinates over `size`."""
+    one = wp.float64(1.0)
+    place = (x[i] - sum_of_places[w] / wp.max(number[w], one)) / size
+    b = node_body[i]
+    if b >= 0 and i > body_node[b]:
+        one = wp.float64(0.0)
+        place = x[i] / size
+    return wp.vec4d(one, place[0], place[1], place[2])
+
+
+@wp.kernel
+def push_kernel(
+    member: wp.array(dtype=int),
+    node_free: wp.array(dtype=int),
+    node_body: wp.array(dtype=int),
+    body_node: wp.array(dtype=int),
+    body_mass: wp.array(dtype=wp.mat44d),
+    node_mass: wp.array(dtype=wp.float64),
+    x: wp.array(dtype=wp.vec3d),
+    node_world: wp.array(dtype=int),
+    sum_of_places: wp.array(dtype=wp.vec3d),
+    number: wp.array(dtype=wp.float64),
+    size: wp.float64,
+    gradient: wp.array(dtype=wp.vec3d),
+    force_out: wp.array2d(dtype=wp.vec3d),
+    mass_out: wp.array2d(dtype=wp.float64),
+):
+    """Force along the modes and mass that moves in them, (W, 4): three modes share a row."""
+    i = wp.tid()
+    if member[i] == 1 and node_free[i] == 1:
+        w = node_world[i]
+        b = node_body[i]
+        mass = node_mass[i]
+        if b >= 0:
+            mass = body_mass[b][i - body_node[b], i - body_node[b]]
+        along = place_over_size(i, w, node_body, body_node, x, sum_of_places, number, size)
+        for j in range(4):
+            wp.atomic_add(force_out, w, j, along[j] * gradient[i])
+            wp.atomic_add(mass_out, w, j, mass * along[j] * along[j])
+
+
+@wp.kernel
+def needed_kernel(
+    force: wp.array2d(dtype=wp.vec3d),
+    mass: wp.array2d(dtype=wp.float64),
+    tolerance: wp.array(dtype=wp.float64),
+    step_size: wp.array(dtype=wp.float64),
+    bonds: wp.array(dtype=int),
+    needed_out: wp.array(dtype=int),
+):
+    w = wp.tid()
+    needed_out[w] = 0
+    for j in range(4):
+        moved = wp.length(force[w, j]) * step_size[0] * step_size[0]
+        if moved > IDLE * tolerance[0] * mass[w, j] and bonds[w] >= FEWEST:
+            needed_out[w] = 1
+
+
 @wp.kernel
 def seed_kernel(
     member: wp.array(dtype=int),
+    needed: wp.array(dtype=int),
     node_free: wp.array(dtype=int),
     node_body: wp.array(dtype=int),
     body_node: wp.array(dtype=int),
@@ -87,20 +160,14 @@ def seed_kernel(
     i = wp.tid()
     for m in range(MODES):
         modes_out[m, i] = wp.vec3d()
-    if member[i] == 1 and node_free[i] == 1:
-        one = wp.float64(1.0)
-        w = node_world[i]
-        place = (x[i] - sum_of_places[w] / wp.max(number[w], wp.float64(1.0))) / size
-        b = node_body[i]
-        if b >= 0 and i > body_node[b]:  # a column of the body's matrix
-            one = wp.float64(0.0)
-            place = x[i] / size
+    w = node_world[i]
+    if member[i] == 1 and node_free[i] == 1 and needed[w] == 1:
+        along = place_over_size(i, w, node_body, body_node, x, sum_of_places, number, size)
         for k in range(3):
             unit = wp.vec3d()
             unit[k] = wp.float64(1.0)
-            modes_out[k, i] = unit * one
-            for j in range(3):
-                modes_out[3 + 3 * j + k, i] = unit * place[j]
+            for j in range(4):
+                modes_out[3 * j + k, i] = unit * along[j]
 
 
 @wp.kernel
@@ -193,7 +260,8 @@ def add_kernel(
 
 
 class CommonMotion:
-    """Coarse space of a model. `possible`: something may stick; `active`: enough does in this step, see `read`."""
+    """Coarse space of a model. `possible`: something may stick; `active`: enough does in this step, see `read`;
+    `needed`: by world, whether it is out of balance, see `read_needed`."""
 
     def __init__(self, model, terms: tuple, stride: int):
         """terms: interfaces (engine.contact.term.StencilTerm) whose stencils are bonds; stride: threads over them."""
@@ -212,6 +280,9 @@ class CommonMotion:
         self.products = wp.zeros((MODES, n), dtype=wp.vec3d, device=self.device)
         self.rows = [(self.modes[m], self.products[m]) for m in range(MODES)]
         self.gram = wp.zeros((w, MODES, MODES), dtype=wp.float64, device=self.device)
+        self.force = wp.zeros((w, 4), dtype=wp.vec3d, device=self.device)
+        self.mass = wp.zeros((w, 4), dtype=wp.float64, device=self.device)
+        self.needed = wp.zeros(w, dtype=int, device=self.device)
         self.y = wp.zeros((w, MODES), dtype=wp.float64, device=self.device)
         self.smooth = wp.zeros(n, dtype=wp.vec3d, device=self.device)
 
@@ -236,12 +307,32 @@ class CommonMotion:
         self.active = self.possible and int(self.bonds.numpy().max()) >= FEWEST
         return self.active
 
+    def launch_push(self, x, node_free, gradient, tolerance, step_size) -> None:
+        """At the first linearisation of a step. gradient [N] (N,), tolerance [m] (1,), step_size [s] (1,)."""
+        m = self.model
+        self.force.zero_()
+        self.mass.zero_()
+        wp.launch(
+            push_kernel, m.num_nodes,
+            [self.member, node_free, m.node_body, m.body_node, m.body_mass, m.node_mass, x, m.node_world, self.middle,
+             self.number, self.size, gradient],
+            [self.force, self.mass], device=self.device,
+        )  # fmt: skip
+        wp.launch(
+            needed_kernel, m.num_worlds, [self.force, self.mass, tolerance, step_size, self.bonds], [self.needed],
+            device=self.device,
+        )  # fmt: skip
+
+    def read_needed(self) -> bool:
+        """After `launch_push`: whether any world is out of balance; the others go without."""
+        return bool(self.needed.numpy().any())
+
     def launch_make(self, x, node_free, multiply: Callable, precondition: Callable) -> None:
         """Z and the factor of Z^T A Z. multiply(p, ap), precondition(r, z): launchers of A and P^-1."""
         m = self.model
         wp.launch(
             seed_kernel, m.num_nodes,
-            [self.member, node_free, m.node_body, m.body_node, x, m.node_world, self.middle, self.number, self.size],
+            [self.member, self.needed, node_free, m.node_body, m.body_node, x, m.node_world, self.middle, self.number, self.size],
             [self.modes], device=self.device,
         )  # fmt: skip
         for mode, product in self.rows:

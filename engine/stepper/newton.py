@@ -44,6 +44,7 @@ class Newton:
         stages.add("lag", s.lag_friction)
         stages.add("linearise", s.linearise)
         stages.add("factor", s.factor)
+        stages.add("push", s.measure_push)
         stages.add("common motion", s.find_common_motion)
         stages.add("solve", s.solve)
         stages.add("solve common", s.solve_common)
@@ -155,16 +156,24 @@ class Newton:
     def _iterate(self, report: StepReport) -> None:
         s, stages = self.system, self.stages
         energy = ("energy",)  # of the first positions; afterwards that of the accepted trial
-        common, solve = (("common motion",), "solve common") if s.common.active else ((), "solve")
+        direct = self.options.linear_solver == "direct"
+        weigh = s.common.active and not direct
+        solve = ("factor", "solve", "update")
         while True:
-            direct = self.options.linear_solver == "direct"
-            stages.run_joined("detect", "linearise", *(() if direct else ("factor", *common, solve, "update")))
+            stages.run_joined("detect", "linearise", *(("push",) if weigh else () if direct else solve))
             if self._grow_stencils(report):
                 continue
             if direct:
                 self._solve_direct()
                 stages.run("update")
-            else:
+            elif weigh:
+                weigh = False
+                if s.common.read_needed():
+                    solve = ("factor", "solve common", "update")
+                    stages.run_joined("factor", "common motion", "solve common", "update")
+                else:
+                    stages.run_joined(*solve)
+            if not direct:
                 self._mend_direction(report)
             if self._update_candidates(report):
                 stages.run("detect")
@@ -174,7 +183,7 @@ class Newton:
                 stages.run("accept")
             else:
                 stages.run_joined("bound", *energy, "search", "accept")
-            energy = common = ()
+            energy = ()
             report.newton_iterations += 1
             if self.on_iteration is not None:
                 self.on_iteration()

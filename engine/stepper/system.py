@@ -360,6 +360,11 @@ class System:
         if self.use_band:
             self.band.launch_apply(r, z, self.node_free)
 
+    def measure_push(self) -> None:
+        self.common.launch_push(
+            self.state.x, self.node_free, self.assembly.gradient, self.tolerance, self.step_size
+        )
+
     def find_common_motion(self) -> None:
         """Once a step, after `factor`."""
         self.common.launch_make(self.state.x, self.node_free, self.multiply, self._precondition_local)
