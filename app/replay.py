@@ -129,6 +129,8 @@ class ReplayStep:
 class ReplayResult:
     num_steps: int = 0
     num_compared: int = 0
+    last_compared: bool = False  # the last step's state was
+    last_equal: int = -1  # the last step before the divergence whose state was compared
     first_divergence: int | None = None  # step after which the state first differs
     skipped: list[int] = field(default_factory=list)  # steps that cannot be repeated: the state before is unknown
     largest_points_error: float = 0.0  # [m]
@@ -136,8 +138,8 @@ class ReplayResult:
 
     @property
     def exact(self) -> bool:
-        """Every step was compared and equal to the bit."""
-        return self.first_divergence is None and self.num_compared == self.num_steps > 0 and not self.skipped
+        """Every state that has a hash is equal to the bit, that of the last step among them."""
+        return self.first_divergence is None and self.last_compared and self.num_steps > 0 and not self.skipped
 
 
 class InputReplay:
@@ -222,6 +224,9 @@ class InputReplay:
         for step in self.steps(stop_at_divergence):
             result.num_steps += 1
             result.num_compared += step.matches is not None
+            result.last_compared = step.matches is not None
+            if step.matches and result.first_divergence is None:
+                result.last_equal = step.frame
             if step.matches is False and result.first_divergence is None:
                 result.first_divergence = step.frame
             if step.points_error == step.points_error:  # not NaN
@@ -262,7 +267,7 @@ class InputReplay:
         self.engine.step(None if control is None else self._make_control(control), **self._looks_on)
         matches = None
         if self._hashes[row + 1]:
-            matches = state_hash(self.engine.get_state()) == int(self._hashes[row + 1])
+            matches = self.episode.state_hash(self.engine.get_state()) == int(self._hashes[row + 1])
         return ReplayStep(row, matches, self._points_error(row + 1))
 
     def _points_error(self, row: int) -> float:
@@ -296,8 +301,12 @@ class InputReplay:
         else:
             step = result.first_divergence
             parts.append(f"first differs after step {step} of {self.episode.num_frames}")
-            if step in self._requests:
-                parts.append("requests before it: " + ", ".join(verb for verb, _ in self._requests[step]))
+            between = range(result.last_equal + 1, step + 1)
+            if len(between) > 1:
+                parts.append(f"the {len(between) - 1} before it have no hash")
+            asked = [verb for row in between for verb, _ in self._requests.get(row, ())]
+            if asked:
+                parts.append("requests before it: " + ", ".join(asked))
         if result.skipped:
             parts.append(f"{len(result.skipped)} steps skipped, the state before them is not known")
         if result.first_divergence is not None:

@@ -62,7 +62,9 @@ class Meter:
         if matches:
             self.distance[row], self.exact[row] = 0.0, True
             return
-        if matches is False and self.first_bit is None:
+        if matches is None and exact is None and not near > RESOLUTION:  # no hash, and positions tell nothing
+            return
+        if self.first_bit is None:
             self.first_bit = row
         self.distance[row], self.exact[row] = (near, False) if exact is None else (exact, True)
         certain = self.distance[row] - (0.0 if self.exact[row] else RESOLUTION)

@@ -54,7 +54,7 @@ def _record(emit: Emit, scene: str, compute: str, count: int, place: Path):
         layout=scene_layout(session.scene, session.model),
     )  # fmt: skip
     times: dict[str, list[float]] = {"write": [], "step": []}
-    _timed(recorder, "write", times["write"])
+    _timed(recorder, "write", times["write"], lambda stored: stored)
     _timed(session.engine, "step", times["step"])
     device = open_input(f"scripted:{session.scene.script}", None)
     wiring = Wiring(recorder=recorder, pacing=False, stop_on_failure=False)
@@ -63,10 +63,14 @@ def _record(emit: Emit, scene: str, compute: str, count: int, place: Path):
     times["step"].clear()
     duration = device.describe().get("duration")  # None: goals, which end when they are reached
     again = None if duration is None else round(duration / session.dt)
+    still = 0
     while (done := loop.outcome.steps) < count:
         loop.frame_once()
-        if loop.outcome.steps == done:
+        still = still + 1 if loop.outcome.steps == done else 0
+        if still > 1:  # once is right: the frame of a reset makes no step
             raise RuntimeError(f"no step was made: {loop.paused_reason}")
+        if still:
+            continue
         over = getattr(loop.operator.device, "finished", False) if again is None else loop.outcome.steps % again == 0
         if over:  # once more from the start: at rest a step costs a fraction
             loop._carry_out(Request("reset"))
@@ -83,13 +87,16 @@ def _record(emit: Emit, scene: str, compute: str, count: int, place: Path):
     return times, sealing, next(place.glob("*.h5"))
 
 
-def _timed(thing, name: str, into: list[float]) -> None:
+def _timed(thing, name: str, into: list[float], counts=lambda result: True) -> None:
+    """Times of a method [s], of the calls whose result counts."""
     function = getattr(thing, name)
 
     def call(*args, **kwargs):
         begin = time.thread_time()
         result = function(*args, **kwargs)
-        into.append(time.thread_time() - begin)
+        seconds = time.thread_time() - begin
+        if counts(result):
+            into.append(seconds)
         return result
 
     setattr(thing, name, call)

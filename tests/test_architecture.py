@@ -25,7 +25,7 @@ MAY_IMPORT = {
     },
     "app": {
         *("engine", "scenes", "devices"),
-        *("numpy", "scipy", "warp", "yaml", "h5py", "zstandard", "PIL", "typer", "rich"),
+        *("numpy", "scipy", "warp", "yaml", "h5py", "zstandard", "xxhash", "PIL", "typer", "rich"),
     },
 }
 LEARN = {"gymnasium", "torch"}  # of the extra `learn`, in app/environment*.py; torch inside a function

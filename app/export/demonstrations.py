@@ -19,7 +19,6 @@ import numpy as np
 
 from app.export.options import ExportError, ExportOptions
 from app.record import Episode
-from app.record.state_hash import state_hash
 
 _SMALL = 64  # numbers a frame: more is an image or a field of points, not a vector for a policy
 _OBSERVED = ("signals/", "tactile/", "extra/")
@@ -305,7 +304,7 @@ def _state_gone_back_to(episode: Episode, row: int, frames: list[int], hashes: n
     restarts = [k for k, r in enumerate(episode.keyframe_rows) if r == row and episode.keyframe_restart[k]]
     if not restarts:
         return None
-    wanted = state_hash(episode.keyframe(restarts[-1]))
+    wanted = episode.state_hash(episode.keyframe(restarts[-1]))
     for place in range(len(frames) - 1, -1, -1):
         if int(hashes[frames[place] + 1]) == wanted:
             return place

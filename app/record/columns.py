@@ -18,13 +18,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
 
 from app.record.chunked import ChunkedWriter, set_text
+
+if TYPE_CHECKING:
+    from app.record.step_groups import StepGroup
 
 MAX_COLUMNS = 2000
 MAX_TEXT_BYTES = 16 * 1024  # of one cell
@@ -59,9 +62,10 @@ class _Column:
         self.ndim = 0
         self.cut = False  # a text was longer than MAX_TEXT_BYTES
 
-    def observe(self, value: Any) -> None:
+    def observe(self, value: Any, count: int = 1) -> None:
+        """`count` frames have this value, or one of its type and shape."""
         kind = _kind_of(value)
-        self.count += 1
+        self.count += count
         if self.kind and kind != self.kind:
             self.kind = "json"  # a field that changes its nature: keep all of it as text
             self.width = MAX_TEXT_BYTES
@@ -147,6 +151,24 @@ class Columns:
             name = path + "_" if path in taken else path
             self._writers[path] = _WRITERS[column.plan(self.num_frames)](file, name, column, self.num_frames)
 
+    def observe_group(self, group: StepGroup) -> None:
+        """First pass over steps of one layout."""
+        self.num_frames += len(group.places)
+        for path, sample, count in group.samples():
+            column = self._columns.get(path)
+            if column is None:
+                if len(self._columns) >= MAX_COLUMNS:
+                    self._dropped.add(path)
+                    continue
+                column = self._columns[path] = _Column()
+            column.observe(sample, count)
+
+    def write_groups(self, groups: Sequence[StepGroup], count: int) -> None:
+        """Second pass over `count` frames that follow each other, sorted into groups."""
+        found = [(group.places, group.values()) for group in groups]
+        for path, writer in self._writers.items():
+            writer.extend([(places, values[path]) for places, values in found if path in values], count)
+
     def write(self, leaves: dict[str, Any]) -> None:
         """Second pass, the same frames in the same order."""
         for path, writer in self._writers.items():
@@ -168,7 +190,8 @@ class _NumberWriter:
 
     def __init__(self, file, path, column: _Column, num_frames: int):
         whole = column.integer and column.count == num_frames
-        self._writer = ChunkedWriter(*_parent(file, path), self._dtype(column, whole))
+        self._dtype_ = self._dtype(column, whole)
+        self._writer = ChunkedWriter(*_parent(file, path), self._dtype_)
         self._column = column
         self._missing = self._blank(whole)
 
@@ -180,6 +203,13 @@ class _NumberWriter:
 
     def append(self, value) -> None:
         self._writer.append(self._missing if value is None else value)
+
+    def extend(self, parts: list[tuple[np.ndarray, Any]], count: int) -> None:
+        """`count` frames: parts are (places among them, their values); the other frames lack the field."""
+        cells = np.full(count, self._missing, self._dtype_)
+        for places, values in parts:
+            cells[places] = values
+        self._writer.extend(cells)
 
     def close(self) -> None:
         set_text(self._writer.close(), "kind", self.kind)
@@ -199,15 +229,36 @@ class _TextWriter(_NumberWriter):
     def append(self, value) -> None:
         self._writer.append(b"" if value is None else self._column.cell(value))
 
+    def extend(self, parts: list[tuple[np.ndarray, Any]], count: int) -> None:
+        cells = np.full(count, b"", self._dtype_)
+        for places, values in parts:
+            made: dict[int, bytes] = {}  # texts that do not change are one object in the list
+            for place, value in zip(places.tolist(), values, strict=True):
+                cell = made.get(id(value)) if isinstance(values, list) else None
+                if cell is None:
+                    cell = made[id(value)] = self._column.cell(value.item() if isinstance(value, np.generic) else value)
+                cells[place] = cell
+        self._writer.extend(cells)
+
 
 class _ArrayWriter:
     def __init__(self, file, path, column: _Column, num_frames: int):
         dtype = np.dtype(np.uint8) if column.dtype.kind == "b" else column.dtype
         self._missing = np.nan if dtype.kind == "f" else 0
+        self._dtype, self._shape = dtype, column.shape
         self._writer = ChunkedWriter(*_parent(file, path), dtype, column.shape)
 
     def append(self, value) -> None:
         self._writer.append(self._missing if value is None else value)
+
+    def extend(self, parts: list[tuple[np.ndarray, Any]], count: int) -> None:
+        if len(parts) == 1 and len(parts[0][0]) == count:
+            self._writer.extend(parts[0][1])
+            return
+        rows = np.full((count, *self._shape), self._missing, self._dtype)
+        for places, values in parts:
+            rows[places] = values
+        self._writer.extend(rows)
 
     def close(self) -> None:
         set_text(self._writer.close(), "kind", "array")
@@ -236,6 +287,14 @@ class _RaggedWriter:
             self._size += value.size
             self._offset.append(self._size)
         self._frame += 1
+
+    def extend(self, parts: list[tuple[np.ndarray, Any]], count: int) -> None:
+        found: list[Any] = [None] * count
+        for places, values in parts:
+            for place, value in zip(places.tolist(), values, strict=True):
+                found[place] = value
+        for value in found:
+            self.append(value)
 
     def close(self) -> None:
         for writer in (self._row, self._shape, self._offset, self._value):

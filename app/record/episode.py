@@ -31,6 +31,7 @@ from app.record.episode_file import DAMAGE, EpisodeError, EpisodeFile, UnknownCo
 from app.record.misfits import misfits
 from app.record.position_rows import PositionRows
 from app.record.records import FORMAT_NAME, FORMAT_VERSION
+from app.record.state_hash import state_hash
 from app.record.validate import Finding, validate
 
 __all__ = ["Episode", "EpisodeError", "UnknownColumn"]
@@ -279,6 +280,13 @@ class Episode:
         if dataset is None:
             return np.zeros(self.num_frames + 1, np.uint64)
         return read_array(dataset).astype(np.uint64, copy=False)
+
+    @guarded
+    def state_hash(self, state: dict[str, np.ndarray]) -> int:
+        """Hash of a state, of the kind that `hashes` are. Raises EpisodeError for a kind that is not known here."""
+        dataset = self._file.dataset("state/hash")
+        kind = "blake2b" if dataset is None else str(read_attr(dataset, "hash", "blake2b"))  # until format 2
+        return state_hash(state, kind)
 
     @guarded
     def keyframe(self, number: int) -> dict[str, np.ndarray]:

@@ -33,10 +33,11 @@ except ImportError:  # pragma: no cover - exercised by a test that hides the mod
     zstandard = None
 
 FILE_MAGIC = b"TACKLOG\n"
-LOG_VERSION = 1
+LOG_VERSION = 2  # 2: steps as LAYOUT and STEP records, which readers of version 1 would leave out
 RECORD_MAGIC = b"REC:"
 CODEC_RAW, CODEC_ZLIB, CODEC_ZSTD = 0, 1, 2
 CODECS = {"raw": CODEC_RAW, "zlib": CODEC_ZLIB, "zstd": CODEC_ZSTD}
+LEVELS = {"zstd": -1, "zlib": 1}  # the quickest that still shrink: the log is written in the frame loop
 MAX_RECORD_BYTES = 256 * 1024 * 1024  # one frame of a very large scene is a few MB; more than this is a damaged length
 
 _FILE_HEADER = struct.Struct("<8sHHI")
@@ -88,7 +89,7 @@ class FramedLogWriter:
     Raises FileExistsError, LogError (unknown or missing codec), DiskFullError.
     """
 
-    def __init__(self, path: str | os.PathLike, codec: str | None = None, level: int = 3):
+    def __init__(self, path: str | os.PathLike, codec: str | None = None):
         codec = codec or default_codec()
         if codec not in CODECS:
             raise LogError(f"codec {codec!r} is not one of {', '.join(CODECS)}")
@@ -96,8 +97,7 @@ class FramedLogWriter:
             raise LogError("codec 'zstd' needs the package zstandard; 'zlib' works without it")
         self.path = Path(path)
         self._codec = CODECS[codec]
-        self._level = level
-        self._compressor = zstandard.ZstdCompressor(level=level) if codec == "zstd" else None
+        self._compressor = zstandard.ZstdCompressor(level=LEVELS["zstd"]) if codec == "zstd" else None
         self._sequence = 0
         self._lock = threading.Lock()  # append from the loop, sync from a helper thread
         self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
@@ -161,7 +161,7 @@ class FramedLogWriter:
         if self._codec == CODEC_ZSTD:
             stored = self._compressor.compress(payload)
         elif self._codec == CODEC_ZLIB:
-            stored = zlib.compress(payload, self._level)
+            stored = zlib.compress(payload, LEVELS["zlib"])
         else:
             return CODEC_RAW, payload
         return (self._codec, stored) if len(stored) < len(payload) else (CODEC_RAW, payload)

@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 
 _DTYPE = re.compile(r"^[<>|=]?[biufcSU]\d+$")  # numbers, booleans and text: no objects, no records
-_MAX_DEPTH = 16
+MAX_DEPTH = 16
 _MAX_DIMENSIONS = 8
 
 
-_LEAVES = frozenset({bool, int, float, str, type(None)})  # exactly these types, so no Enum
+LEAVES = frozenset({bool, int, float, str, type(None)})  # exactly these types, so no Enum
 _JSON = json.JSONEncoder(separators=(",", ":"))
 
 
 @functools.lru_cache(maxsize=256)
-def _field_names(kind: type) -> tuple[str, ...]:
+def field_names(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
@@ -43,7 +43,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     `numpy()` method (device arrays) their host copy. Anything else becomes the text "<type name>": a recording must
     not fail because a device reports something odd, and must not store addresses or paths by way of repr.
     """
-    if type(value) in _LEAVES:  # a recording packs hundreds of these a frame
+    if type(value) in LEAVES:  # a recording packs hundreds of these a frame
         return value
     if isinstance(value, (bool, int, float, str)):
         return value.value if isinstance(value, Enum) else value
@@ -51,7 +51,7 @@ def plain(value: Any, depth: int = 0) -> Any:
         return value.item()
     if isinstance(value, np.ndarray):
         return value if value.dtype.kind in "biufcSU" else f"<array of {value.dtype}>"
-    if depth >= _MAX_DEPTH:
+    if depth >= MAX_DEPTH:
         return "<nested too deeply>"
     if isinstance(value, Enum):
         return plain(value.value, depth + 1)
@@ -64,7 +64,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, (bytes, bytearray)):
         return np.frombuffer(bytes(value), dtype=np.uint8)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: plain(getattr(value, name), depth + 1) for name in _field_names(type(value))}
+        return {name: plain(getattr(value, name), depth + 1) for name in field_names(type(value))}
     if callable(getattr(value, "numpy", None)):
         return plain(np.asarray(value.numpy()), depth + 1)
     return f"<{type(value).__name__}>"
@@ -84,12 +84,12 @@ def pack(value: Any) -> bytes:
             size += len(data)
             return place
         if isinstance(item, dict):
-            out = {key: v if type(v) in _LEAVES else encode(v) for key, v in item.items()}
+            out = {key: v if type(v) in LEAVES else encode(v) for key, v in item.items()}
             if any(key[:1] == "$" for key in item):
                 out = {("$" + key if key[:1] == "$" else key): v for key, v in out.items()}
             return out
         if isinstance(item, list):
-            return [v if type(v) in _LEAVES else encode(v) for v in item]
+            return [v if type(v) in LEAVES else encode(v) for v in item]
         return item
 
     try:
@@ -115,7 +115,7 @@ def unpack(data: bytes) -> Any:
 
 
 def _decode(item: Any, blob: memoryview, depth: int) -> Any:
-    if depth > 2 * _MAX_DEPTH:
+    if depth > 2 * MAX_DEPTH:
         raise PackingError("packed value is nested too deeply")
     if isinstance(item, list):
         return [_decode(v, blob, depth + 1) for v in item]

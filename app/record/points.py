@@ -43,9 +43,19 @@ def to_metres(um: np.ndarray) -> np.ndarray:
 
 def encode_row(um: np.ndarray, previous: np.ndarray | None) -> np.ndarray:
     """Codes uint32 (3, P) of micrometres int32 (3, P); `previous` is the row before, None at the start of a block."""
-    delta = um.view(np.uint32) if previous is None else um.view(np.uint32) - previous.view(np.uint32)
+    return fold(difference(um, previous))
+
+
+def difference(um: np.ndarray, previous: np.ndarray | None) -> np.ndarray:
+    """The first half of `encode_row`: what changed since the row before, uint32 (3, P) modulo 2^32. It is all that the
+    frame loop takes the time for."""
+    return um.view(np.uint32) if previous is None else um.view(np.uint32) - previous.view(np.uint32)
+
+
+def fold(delta: np.ndarray) -> np.ndarray:
+    """The second half, of one or many rows (..., 3, P): differences along the points, folded to unsigned."""
     step = delta.copy()
-    step[:, 1:] -= delta[:, :-1]
+    step[..., 1:] -= delta[..., :-1]
     signed = step.view(np.int32)
     return (step << np.uint32(1)) ^ (signed >> 31).view(np.uint32)
 

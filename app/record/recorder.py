@@ -163,7 +163,7 @@ class Recorder:
                 return None
             recording = self._current
             try:
-                recording.finish()
+                recording.finish(unchanged=not self._paused)
             except (LogError, PackingError, TypeError) as error:
                 self._say(f"{recording.name}: {error}; the frames before are kept")
             self._recording, self._paused = False, ""

@@ -22,19 +22,22 @@ from app.record.chunked import ChunkedWriter, set_text, write_array
 from app.record.columns import Columns, flatten
 from app.record.framed_log import FramedLogReader, Tail
 from app.record.packing import PackingError, unpack
-from app.record.points import BLOCK, UNIT, unshuffle_bytes
+from app.record.points import BLOCK, UNIT, fold, unshuffle_bytes
 from app.record.records import (
-    FIXED_POINTS_VERSION,
     FORMAT_NAME,
     FORMAT_VERSION,
     FRAME,
     KEYFRAME,
     LABEL,
     LABELS,
+    LAYOUT,
     NOTE,
     START,
+    STEP,
     STOP,
 )
+from app.record.step_codec import Step, StepDecoder, decode_texts
+from app.record.step_groups import StepWindow
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,16 @@ class _Survey:
     num_points: int = 0  # in the last frame so far, 0 = no positions
     most_points: int = 0  # in any row
     points_change: bool = False  # a cut in the middle
+    steps: StepDecoder = field(default_factory=StepDecoder)
+    window: StepWindow = field(default_factory=StepWindow)
+    texts: set[bytes] = field(default_factory=set)  # of the step before
 
-    @property
-    def version(self) -> int:
-        return FORMAT_VERSION if self.points_change else FIXED_POINTS_VERSION
+    def close_window(self) -> None:
+        """What is known of the columns after the steps in the window."""
+        for group in self.window.groups:
+            self.columns.observe_group(group)
+            self.duration += float(group.numbers("time/dt").sum())
+        self.window.clear()
 
 
 def seal_log(
@@ -106,12 +115,17 @@ def _survey(log: Path, until: int | None, progress) -> _Survey:
     survey = _Survey(tail=reader.tail)
     try:
         for record in reader:
-            _take(survey, record.kind, unpack(record.payload))
+            if record.kind == STEP:
+                _take_step(survey, survey.steps.decode(record.payload))
+            else:
+                _take(survey, record.kind, unpack(record.payload))
             survey.good_until = record.end
             if progress is not None and survey.num_frames % 50 == 0:
                 progress(0.5 * record.end / reader.size)
+        survey.close_window()
     except (PackingError, KeyError, TypeError, AttributeError, ValueError) as error:
         # whole by its checksum, yet not what a recorder writes: what came before is good
+        survey.close_window()
         survey.tail = Tail(survey.good_until, reader.size - survey.good_until, f"contents that do not fit ({error})")
     else:
         survey.tail = reader.tail
@@ -139,11 +153,35 @@ def _take(survey: _Survey, kind: int, value: dict[str, Any]) -> None:
         survey.columns.observe(flatten(value["frame"]))
         survey.duration += time["dt"]
         survey.num_frames += 1
+    elif kind == LAYOUT:
+        survey.steps.add_layout(value)
     elif kind == LABEL:
         survey.label = value["label"] if value["label"] in LABELS else None
         survey.instruction = str(value.get("instruction", ""))
     elif kind == STOP:
         survey.stopped = True
+
+
+def _take_step(survey: _Survey, step: Step) -> None:
+    if survey.start is None:
+        raise PackingError("the log begins with a step, not with the start of a recording")
+    if step.row != survey.num_frames + 1:
+        raise PackingError(f"step of row {step.row}, expected {survey.num_frames + 1}")
+    if not any(path == "time/dt" for path, _ in step.layout.numbers):
+        raise PackingError("a step without a time step")
+    if step.text not in survey.texts:  # looked at here, so that a damaged one ends the log in front of it
+        decode_texts(step.text, len(step.layout.texts))
+        survey.texts = {step.text}
+    if "points0" in step.extra:  # positions were not known at the start
+        survey.start.update(points=step.extra["points0"], num_points=step.num_points, row0_is_copy=True)
+        survey.num_points = step.num_points
+    _check_size(step.points, step.num_points)
+    survey.points_change |= step.num_points != survey.num_points
+    survey.num_points, survey.most_points = step.num_points, max(survey.most_points, step.num_points)
+    survey.num_frames += 1
+    survey.window.add(step)
+    if survey.window.full:
+        survey.close_window()
 
 
 def _meta(survey: _Survey, recovered: bool) -> dict[str, Any]:
@@ -154,7 +192,7 @@ def _meta(survey: _Survey, recovered: bool) -> dict[str, Any]:
     created = datetime.datetime.fromtimestamp(float(start.get("time_wall", 0.0)), datetime.timezone.utc)
     return {
         "format": FORMAT_NAME,
-        "version": survey.version,
+        "version": FORMAT_VERSION,
         "scene_name": start.get("scene_name", ""),
         "created": created.isoformat(timespec="seconds"),
         "num_frames": survey.num_frames,
@@ -176,29 +214,62 @@ def _point_codes(value: dict[str, Any], count: int) -> np.ndarray | None:
     if not count:
         return None
     data = value["points"]
-    if data.dtype != np.uint8 or data.size != 12 * count:
-        raise PackingError(f"positions of {data.size} bytes, expected {12 * count}")
-    return unshuffle_bytes(data.tobytes(), np.dtype(np.uint32), (3, count))
+    if data.dtype != np.uint8:
+        raise PackingError(f"positions of type {data.dtype}, expected bytes")
+    return _codes(data.tobytes(), count)
+
+
+def _codes(data: bytes, count: int) -> np.ndarray:
+    """uint32 (3, P) of the bytes of one row."""
+    _check_size(data, count)
+    return unshuffle_bytes(data, np.dtype(np.uint32), (3, count))
+
+
+def _check_size(data: bytes | memoryview, count: int) -> None:
+    if len(data) != 12 * count:
+        raise PackingError(f"positions of {len(data)} bytes, expected {12 * count}")
 
 
 def _write(file: h5py.File, log: Path, survey: _Survey, meta: dict[str, Any], progress) -> None:
     start, num_frames = survey.start, survey.num_frames
     set_text(file, "format", FORMAT_NAME)
-    file.attrs["version"] = survey.version
+    file.attrs["version"] = FORMAT_VERSION
     file.attrs["num_frames"] = num_frames
     _write_text(file, "meta", _json(meta))
     _write_text(file, "scene/yaml", str(start.get("scene_yaml", "")))
     tick = (lambda: None) if progress is None else (lambda: progress(0.5))  # so that an end is heard soon
     survey.columns.open(file, tick)
     points = _Points(file, survey)
-    hashes = ChunkedWriter(file.require_group("state"), "hash", np.uint64)
+    hashes: list[int] = []
     keyframes, notes, segments = _Keyframes(file), _Notes(), []
     points.append(start)
     hashes.append(start.get("hash", 0))
-    row = 0
+    hash_kind = str(start.get("hash_kind") or "blake2b")  # what logs before version 2 hold
+    steps, window, row = StepDecoder(), StepWindow(), 0
+
+    def close_window() -> None:
+        survey.columns.write_groups(window.groups, len(window.steps))
+        window.clear()
+        if progress is not None:
+            progress(0.5 + 0.5 * row / num_frames)
+
     for record in FramedLogReader(log, survey.good_until):
+        if record.kind == STEP:
+            step = steps.decode(record.payload)
+            points.append_step(step)
+            hashes.append(step.state_hash)
+            notes.add(row, step.extra.get("note", {}))
+            if row == 0 or step.extra.get("segment"):
+                segments.append((row, str(step.extra.get("segment") or "start")))
+            row += 1
+            window.add(step)
+            if window.full:
+                close_window()
+            continue
         value = unpack(record.payload)
-        if record.kind == FRAME:
+        if record.kind == LAYOUT:
+            steps.add_layout(value)
+        elif record.kind == FRAME:
             survey.columns.write(flatten(value["frame"]))
             points.append(value)
             hashes.append(value.get("hash", 0))
@@ -212,12 +283,21 @@ def _write(file: h5py.File, log: Path, survey: _Survey, meta: dict[str, Any], pr
             keyframes.add(value)
         elif record.kind == NOTE:
             notes.add(row, value)
+        elif record.kind == STOP and value.get("hash") and not hashes[-1]:
+            hashes[-1] = int(value["hash"])
+    close_window()
     survey.columns.close(tick)
     points.close()
-    hashes.close()
+    _write_hashes(file.require_group("state"), hashes, hash_kind)
     keyframes.close()
     notes.write(file)
     _write_rows_and_texts(file.create_group("segments"), segments, "reason")
+
+
+def _write_hashes(group: h5py.Group, hashes: list[int], kind: str) -> None:
+    writer = ChunkedWriter(group, "hash", np.uint64)
+    writer.extend(np.array(hashes, np.uint64))
+    set_text(writer.close(), "hash", kind)
 
 
 class _Points:
@@ -244,8 +324,17 @@ class _Points:
         if self._code is None:
             return
         self._count = int(value.get("num_points", self._count))
-        codes = _point_codes(value, self._count)
-        self._code.append(np.pad(codes, ((0, 0), (0, self._most - self._count))))
+        self._append(_point_codes(value, self._count))
+
+    def append_step(self, step: Step) -> None:
+        if self._code is None:
+            return
+        self._count = step.num_points
+        self._append(fold(np.frombuffer(step.points, "<u4").reshape(-1, 3).T))
+
+    def _append(self, codes: np.ndarray) -> None:
+        short = self._most - self._count
+        self._code.append(np.pad(codes, ((0, 0), (0, short))) if short else codes)
         if self._counts is not None:
             self._counts.append(self._count)
 

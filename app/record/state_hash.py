@@ -6,15 +6,21 @@ import functools
 import hashlib
 
 import numpy as np
+import xxhash
+
+HASH = "xxh3_64"  # of what is recorded now
+HASHES = {HASH: xxhash.xxh3_64, "blake2b": functools.partial(hashlib.blake2b, digest_size=8)}  # format 1, 2
 
 
-def state_hash(state: dict[str, np.ndarray]) -> int:
-    """64-bit hash (BLAKE2b) over names, types, shapes and bytes of all arrays, in order of name; never 0.
+def state_hash(state: dict[str, np.ndarray], kind: str = HASH) -> int:
+    """64-bit hash over names, types, shapes and bytes of all arrays, in order of name; never 0.
 
     -0.0 and 0.0 differ, and so do NaNs of different bits: "equal" means that a restart goes on identically.
-    Raises TypeError for arrays of objects.
+    Raises TypeError for arrays of objects, ValueError for a kind that is not in HASHES.
     """
-    digest = hashlib.blake2b(digest_size=8)
+    if kind not in HASHES:
+        raise ValueError(f"hash {kind!r}; legal: {', '.join(HASHES)}")
+    digest = HASHES[kind]()
     for name in sorted(state):
         array = np.asarray(state[name])
         if array.dtype.kind not in "biufcSU":

@@ -90,7 +90,7 @@ def test_meta_beside_the_file_wins_and_its_loss_is_survived(path):
 def test_newer_foreign_and_broken_files_say_what_they_are(path, tmp_path):
     with edit(path) as file:
         file.attrs["version"] = 7
-    with pytest.raises(EpisodeError, match="has episode format 7; this version of Tacktile reads up to 2: update"):
+    with pytest.raises(EpisodeError, match="has episode format 7; this version of Tacktile reads up to 3: update"):
         Episode(path)
     with edit(path) as file:
         file.attrs["format"] = np.bytes_("robomimic")

@@ -120,7 +120,7 @@ def test_foreign_and_newer_files(tmp_path):
         FramedLogReader(path)
     head = struct.pack("<8sHH", FILE_MAGIC, 9, 0)
     path.write_bytes(head + struct.pack("<I", zlib.crc32(head)))
-    with pytest.raises(LogError, match="log version 9 is newer than 1"):
+    with pytest.raises(LogError, match="log version 9 is newer than 2"):
         FramedLogReader(path)
 
 

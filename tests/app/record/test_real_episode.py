@@ -70,7 +70,7 @@ def test_nothing_of_the_computer_in_a_recording(real, tmp_path):
     texts = {path.name: everything(path) for path in paths} | {"log": log}
     assert {"episode_0001.h5", "episode_0001.meta.json", "a.hdf5", "episode_0001.csv", "log"} <= set(texts)
     for name, text in texts.items():
-        assert b"tactile_press" in text or name.endswith(".csv")  # the search looks into what is compressed
+        assert b"tactile_press" in text or name.endswith((".csv", ".png"))  # the search looks into what is compressed
         for secret in (*secrets(tmp_path), *secrets(folder)):
             assert secret not in text, f"{name} holds {secret!r}"
 

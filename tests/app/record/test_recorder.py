@@ -243,7 +243,7 @@ def test_points_that_come_and_go_are_kept(tmp_path):
         frames[index] = engine.positions()
     recorder.close()
     with Episode(tmp_path / "episode_0001.h5") as episode:
-        assert episode.version == 2 and episode.num_points == 47 and episode.num_frames == 100
+        assert episode.version == 3 and episode.num_points == 47 and episode.num_frames == 100
         assert [episode.points_at(row) for row in (0, 30, 31, 69, 70, 74, 75, 100)] == [40, 40, 47, 47, 40, 40, 43, 43]
         for row in (100, 31, 30, 65, 64, 63, 69, 70, 75, 74, *range(1, 101)):  # in any order
             np.testing.assert_allclose(episode.positions(row), frames[row], atol=0.51e-6, rtol=0)
