@@ -34,7 +34,9 @@ STALLS = 3  # steps in a row without descent that pause the loop
 PAUSED_PERIOD = 1.0 / 30.0  # [s] of the loop while nothing is stepped
 
 # verbs of the operator's side: pressed by a button of the window they take the same way as a key
-OPERATOR_VERBS = ("grip_toggle", "next_tool", "gain_up", "gain_down", "frame_next", "axis_lock")
+OPERATOR_VERBS = (
+    "grip_toggle", "next_tool", "gain_up", "gain_down", "frame_next", "axis_lock", "to_surface", "force_limit",
+)  # fmt: skip
 # verbs that a device may give and that the loop, not the mapping, carries out
 LOOP_VERBS = (
     "pause", "step", "reset", "reload", "slow", "record", "label_success", "label_failure", "discard", "undo",
@@ -163,6 +165,7 @@ class FrameLoop(Wishes, DeviceWishes, EpisodeWishes):
             if not np.isfinite(points).all():
                 raise FloatingPointError("the step gave positions that are not finite")
             self._signals = engine.signals()
+            self.operator.felt = np.array(self._signals.drive_force[0])
             if self.session.blade is not None:
                 self._due_cuts = [cut_request(cut, "blade") for cut in self.session.blade.update()]
         except KeyboardInterrupt:

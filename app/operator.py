@@ -39,6 +39,7 @@ class Operator:
         self.teleop = None
         self.targets: tuple[ToolTarget, ...] = ()
         self.camera_twist = np.zeros(6)  # [m/s, rad/s] world, asked of the view by the device in the role "camera"
+        self.felt: np.ndarray | None = None  # forces of all drives after the last step, (D, 3) [N]; set by the loop
         self._limits: list[ToolLimits] = []
         self._rows: list[int] = []  # row of each tool's palm in Control.body_transform
         self._joints: list[list[int]] = []  # columns of each tool's fingers in Control.joint_target
@@ -234,7 +235,7 @@ class Operator:
         reached = [engine.body_transform(tool.palm) for tool in self.tools]
         self.teleop, self.targets = drive_tools(
             command, self.teleop, dt, tools=self.tools, limits=self._limits, reached=reached,
-            others=self._other_commands,
+            forces=None if self.felt is None else [self.felt[row] for row in self._rows], others=self._other_commands,
         )  # fmt: skip
         for row, columns, target in zip(self._rows, self._joints, self.targets, strict=True):
             control.body_transform[0, row] = target.transform
@@ -313,6 +314,7 @@ class Operator:
             tool, state = self.tools[self._active], self.teleop.tools[self._active]
             info["tool"] = tool.name
             info["closure"] = state.closure
+            info["to_surface"], info["force_limit"] = state.to_surface, state.force_limit
             limited = self.targets[self._active].limited if self.targets else ()
             info["limited"] = ", ".join(limited)
             columns = self._joints[self._active]

@@ -44,16 +44,21 @@ class TerminalBar:
         self._last_text = text
 
     def update(self, frame) -> None:
-        """One frame was made."""
+        """One frame was made. Of a script of goals the goals tell how far it is, since nobody knows its steps."""
+        raw = frame.sample.raw if frame.sample is not None else {}
+        goal, goals = raw.get("goal"), raw.get("goals")
+        by_goals = self._steps is None and bool(goals)
+        done, total = (goal, goals) if by_goals else (frame.index, self._steps)
         text = (
             f"step {frame.index}"
             + (f" of {self._steps}" if self._steps else "")
+            + (f", goal {min(goal + 1, goals)} of {goals}" if by_goals else "")
             + f", x{frame.realtime_factor:.2f} real time"
         )
         if self._live:
             if self._progress is None:
-                self._start(text, self._steps)
-            self._progress.update(self._task, description=text, completed=frame.index)
+                self._start(text, total)
+            self._progress.update(self._task, description=text, completed=done)
         elif time.monotonic() - self._last_line > 5.0:
             self._last_line = time.monotonic()
             self._console.print(text)

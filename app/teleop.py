@@ -25,6 +25,10 @@ from devices.rotations import (
     vector_from_quat,
 )
 
+SURFACE_FORCE = 5.0  # [N] with which a tool that keeps to a surface presses on it
+SURFACE_SPEED = 0.01  # [m/s] at which it comes to it
+FORCE_LIMITS = (None, 5.0, 10.0, 20.0)  # [N] that the operator may choose: the tool pushes no harder
+
 
 @dataclass(frozen=True)
 class ToolLimits:
@@ -57,6 +61,8 @@ class ToolState:
     quaternion: np.ndarray  # [-] (4,) x y z w, world from tool
     closure: float = 0.0  # [-] 0 open, 1 closed
     closure_goal: float | None = None  # [-] where a toggle or an absolute device wants it, None: stay
+    to_surface: bool = False  # keeps to what lies before it, along its own -z, with SURFACE_FORCE
+    force_limit: float | None = None  # [N] of FORCE_LIMITS
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +71,7 @@ class ToolTarget:
 
     transform: np.ndarray  # (4, 4) world from tool: row of Control.body_transform
     fingers: np.ndarray  # [m] (n,) joint targets: entries of Control.joint_target
-    limited: tuple[str, ...] = ()  # of "speed", "reach", "blocked": what held the target back, for the screen
+    limited: tuple[str, ...] = ()  # of "speed", "reach", "blocked", "force": what held the target back
 
 
 def start_tool(transform: np.ndarray, closure: float = 0.0) -> ToolState:
@@ -106,11 +112,13 @@ def to_control(
     tool: Any,
     limits: ToolLimits,
     reached: np.ndarray | None = None,
+    force: np.ndarray | None = None,
 ) -> tuple[ToolState, ToolTarget]:
     """One step of a tool's target.
 
     Args: command: velocities in the world frame. dt [s] simulated. tool: anything with `fingers`, `open_position` and
     `closed_position` [m], such as scenes.Tool. reached: where the tool is, (4, 4) world from tool, None: unknown.
+    force: of the drive on the tool after the last step, (3,) world [N], None: unknown.
     Raises ValueError for a command that is not finite, naming it.
     """
     if not np.all(np.isfinite(command.twist)) or not np.isfinite(command.gripper_rate):
@@ -118,15 +126,42 @@ def to_control(
             f"command twist {np.asarray(command.twist).tolist()}, gripper_rate {command.gripper_rate}; legal: finite"
         )
     limited: list[str] = []
+    state = _helped(command, state)
     if command.engaged and dt > 0.0:
-        position, quaternion = _moved(command.twist, state, dt, limits, limited)
+        twist = _with_feeling(command.twist, state, np.zeros(3) if force is None else np.asarray(force), limited)
+        position, quaternion = _moved(twist, state, dt, limits, limited)
         if reached is not None:
             position, quaternion = _kept_near(position, quaternion, state, np.asarray(reached), limits, limited)
     else:
         position, quaternion = state.position, state.quaternion
     closure, goal = _gripped(command, state, dt, limits)
-    state = ToolState(position, quaternion, closure, goal)
+    state = replace(state, position=position, quaternion=quaternion, closure=closure, closure_goal=goal)
     return state, ToolTarget(_transform(state), finger_targets(tool, closure), tuple(limited))
+
+
+def _helped(command: Command, state: ToolState) -> ToolState:
+    """Helps that were switched, each press once."""
+    on = state.to_surface ^ bool(command.verbs.count("to_surface") % 2)
+    place = FORCE_LIMITS.index(state.force_limit) + command.verbs.count("force_limit")
+    return replace(state, to_surface=on, force_limit=FORCE_LIMITS[place % len(FORCE_LIMITS)])
+
+
+def _with_feeling(twist: np.ndarray, state: ToolState, force: np.ndarray, limited: list[str]) -> np.ndarray:
+    """The twist after the helps that feel, (6,). Keeping to a surface: along the tool's -z it advances at a constant
+    speed, slows down as the push nears SURFACE_FORCE and gives way beyond. Force limit: no further the way the drive
+    pushes."""
+    linear = twist[:3].copy()
+    if state.to_surface:
+        ahead = -matrix_from_quat(state.quaternion)[:, 2]
+        missing = (SURFACE_FORCE - float(force @ ahead)) / SURFACE_FORCE
+        linear += ahead * (SURFACE_SPEED * float(np.clip(missing, -1.0, 1.0)) - float(linear @ ahead))
+    push = float(np.linalg.norm(force))
+    if state.force_limit is not None and push >= state.force_limit:
+        further = float(linear @ force) / push
+        if further > 0.0:
+            linear -= further * force / push
+            limited.append("force")
+    return np.concatenate([linear, twist[3:]])
 
 
 def _transform(state: ToolState) -> np.ndarray:
@@ -233,11 +268,12 @@ def drive_tools(
     tools: Sequence[Any],
     limits: Sequence[ToolLimits],
     reached: Sequence[np.ndarray] | None = None,
+    forces: Sequence[np.ndarray] | None = None,
     others: Mapping[int, Command] | None = None,
 ) -> tuple[TeleopState, tuple[ToolTarget, ...]]:
     """One step of every tool. Verb "next_tool" hands the command to the next one, which starts from its own target;
-    a grip toggle goes to the tool that was driven when it was pressed. others: commands of further devices by tool; one
-    for the tool in use does not count."""
+    a grip toggle goes to the tool that was driven when it was pressed. forces: of the drives, (3,) [N] each. others:
+    commands of further devices by tool; one for the tool in use does not count."""
     active = state.active
     verbs: list[list[str]] = [[] for _ in tools]
     for verb in command.verbs:
@@ -253,6 +289,9 @@ def drive_tools(
         elif index != active:  # it holds its pose; a grip on its way to its goal goes on
             own = replace(own, twist=np.zeros(6), gripper_rate=0.0, gripper_target=None, engaged=False)
         at = reached[index] if reached is not None else None
-        states[index], target = to_control(own, states[index], dt, tool=tool, limits=limits[index], reached=at)
+        states[index], target = to_control(
+            own, states[index], dt, tool=tool, limits=limits[index], reached=at,
+            force=None if forces is None else forces[index],
+        )  # fmt: skip
         targets.append(target)
     return TeleopState(tuple(states), active), tuple(targets)

@@ -116,7 +116,7 @@ class Wishes:
         blade, guide = self.session.blade, self._guide
         return {
             "blade": None if blade is None else blade.memory(), "due_cuts": list(self._due_cuts),
-            "guide": None if guide is None else guide.memory(),
+            "guide": None if guide is None else guide.memory(), "felt": self.operator.felt,
         }  # fmt: skip
 
     def _take_beside(self, beside: dict | None) -> None:
@@ -124,7 +124,7 @@ class Wishes:
             return
         if self.session.blade is not None:
             self.session.blade.remember(beside["blade"])
-        self._due_cuts = list(beside["due_cuts"])
+        self._due_cuts, self.operator.felt = list(beside["due_cuts"]), beside["felt"]
         if self._guide is not None:
             self._guide.remember(beside["guide"])
             self._guide_now = self._guide.last or {}
@@ -138,7 +138,7 @@ class Wishes:
             self.operator.teleop = teleop
         self.operator.hold_until_rest()
         self._points = self.session.engine.positions()
-        self._signals = self._report = None
+        self._signals = self._report = self.operator.felt = None
         self._tape_now, self._guide_now = {}, {}
         self._operator_cut.disarm()
         self._due_cuts = []

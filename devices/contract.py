@@ -118,6 +118,8 @@ VERBS = (
     "gain_down",
     "frame_next",  # world -> camera -> tool
     "axis_lock",  # none -> translation -> rotation
+    "to_surface",  # the tool keeps to what lies before it, along its own axis, with a set force; again: no more
+    "force_limit",  # the tool pushes no harder than: anything -> 5 N -> 10 N -> 20 N
     "help",
 )
 

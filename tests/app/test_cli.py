@@ -153,3 +153,17 @@ def test_a_seed_starts_where_its_draws_place_things():
 def test_a_seed_needs_draws():
     code, text = invoke("run", "peel", "--seed", "3", "--headless")
     assert code == 2 and "--seed 3: scene peel draws nothing; it has no section `randomise`" in text
+
+
+def test_a_script_of_goals_tells_how_far_it_is():
+    import io
+    from types import SimpleNamespace
+
+    from rich.console import Console
+
+    from app.progress import TerminalBar
+
+    said = io.StringIO()
+    frame = SimpleNamespace(index=90, realtime_factor=0.25, sample=SimpleNamespace(raw={"goal": 11, "goals": 50}))
+    TerminalBar(Console(file=said, width=200), None).update(frame)
+    assert said.getvalue() == "step 90, goal 12 of 50, x0.25 real time\n"

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from app.teleop import (
+    FORCE_LIMITS,
+    SURFACE_FORCE,
+    SURFACE_SPEED,
     ToolLimits,
     closure_from_fingers,
     drive_tools,
@@ -253,3 +256,57 @@ def test_limits_are_checked():
         ToolLimits(linear_speed=0.0)
     with pytest.raises(ValueError, match=r"ToolLimits.reach_lower = \(1, 0, 0\); legal: not above reach_upper"):
         ToolLimits(reach_lower=(1, 0, 0), reach_upper=(0, 1, 1))
+
+
+# helps that feel: forces are those of the drive on the tool, so pushing down on a table it points down
+
+
+def test_to_surface_comes_at_a_constant_speed_and_settles_at_its_force():
+    """A table at 1 cm below, felt through a drive of 8 kN/m; pushed sideways and up meanwhile. `up` does not count."""
+    state, table, stiffness = start_tool(placed([0.0, 0.0, 0.05])), 0.04, 8e3
+    state, _ = drive(move(verbs=("to_surface",)), state)
+    heights, pushes = [], []
+    for _ in range(90):
+        z = state.position[2]
+        push = stiffness * max(table - z, 0.0)
+        state, _ = to_control(
+            move(0.02, 0.0, 0.1), state, DT, tool=TOOL, limits=WIDE, force=np.array([0.0, 0.0, -push])
+        )
+        heights.append(state.position[2])
+        pushes.append(push)
+    assert np.diff(heights[:20]) == pytest.approx(-SURFACE_SPEED * DT)
+    assert pushes[-1] == pytest.approx(SURFACE_FORCE, rel=1e-3) and max(pushes) < 1.3 * SURFACE_FORCE
+    assert state.position[0] == pytest.approx(0.02 * 90 * DT)
+    state, _ = drive(move(verbs=("to_surface",)), state)
+    lifted, _ = drive(move(0, 0, 0.1), state)
+    assert lifted.position[2] == pytest.approx(state.position[2] + 0.1 * DT)
+
+
+def test_to_surface_gives_way_when_pressed_harder_and_follows_the_tool_not_the_world():
+    tilted = start_tool(placed([0.0, 0.0, 0.0], [0.0, np.pi / 2, 0.0]))  # its -z is the world's -x
+    state, _ = drive(move(verbs=("to_surface",)), tilted)
+    assert state.position == pytest.approx([-SURFACE_SPEED * DT, 0.0, 0.0])
+    back, _ = to_control(move(), state, DT, tool=TOOL, limits=WIDE, force=np.array([-4.0 * SURFACE_FORCE, 0.0, 0.0]))
+    assert back.position[0] - state.position[0] == pytest.approx(SURFACE_SPEED * DT)
+
+
+def test_force_limit_stops_the_push_and_nothing_else():
+    state, push = start_tool(placed([0.0, 0.0, 0.0])), np.array([0.0, 0.0, -6.0])
+    for expected in (*FORCE_LIMITS[1:], None):
+        state, _ = drive(move(verbs=("force_limit",)), state)
+        assert state.force_limit == expected
+    state, _ = drive(move(verbs=("force_limit",)), state)  # 5 N
+    held, target = to_control(move(0.1, 0.0, -0.1), state, DT, tool=TOOL, limits=WIDE, force=push)
+    assert held.position == pytest.approx([0.1 * DT, 0.0, 0.0]) and "force" in target.limited
+    for force, way in ((push, 0.1), (0.5 * push, -0.1)):  # away from it; below the limit
+        moved, target = to_control(move(0, 0, way), state, DT, tool=TOOL, limits=WIDE, force=force)
+        assert moved.position[2] == pytest.approx(way * DT) and "force" not in target.limited
+
+
+def test_helps_are_the_tools_own():
+    tools = [TOOL, TOOL]
+    state = start_teleop(tools, [placed([0, 0, 0]), placed([1, 0, 0])])
+    command = move(0, 0, -0.3, verbs=("next_tool", "to_surface"))
+    state, _ = drive_tools(command, state, DT, tools=tools, limits=[WIDE, WIDE], forces=[np.zeros(3)] * 2)
+    assert [tool.to_surface for tool in state.tools] == [False, True]
+    assert state.tools[1].position == pytest.approx([1.0, 0.0, -SURFACE_SPEED * DT])

@@ -17,6 +17,7 @@ KEYS = (
     ("turn", ("turn +z", "turn -z", "turn -x", "turn +x")),
     ("gripper", ("grip_toggle",)),
     ("next tool", ("next_tool",)),
+    ("surface, force", ("to_surface", "force_limit")),
     ("grasp assist", ("grasp_assist",)),
     ("cut", ("arm_cut", "confirm_cut")),
     ("fine (hold)", ("fine",)),
@@ -49,7 +50,7 @@ def draw(state: ViewState, layout: Layout) -> None:
         if info.get("tool"):
             push = info.get("drive_force")
             held = info.get("limited")
-            text = str(info["tool"]) if push is None else f"{push:.1f} N at the wrist"
+            text = str(info["tool"]) if push is None else f"{info['tool']}, {push:.1f} N"
             theme.row("tool", text + (f", {held}" if held else ""), palette.WARN if held else None)
         if info.get("grip_force") is not None:
             theme.row("fingers", f"{100 * info['closure']:.0f} % closed, {info['grip_force']:.1f} N")
@@ -83,6 +84,10 @@ def _gains(state: ViewState, info: dict, s: float) -> None:
                 state.ask("set_frame", name)
     if info.get("axis_lock", "none") != "none":
         theme.row("only", str(info["axis_lock"]), palette.WARN)
+    helps = ["keeps to the surface"] if info.get("to_surface") else []
+    helps += [f"at most {info['force_limit']:g} N"] if info.get("force_limit") else []
+    if helps:
+        theme.row("help", ", ".join(helps), palette.WARN)
     if info.get("grasp_assist"):
         theme.row("grasp assist", "on", palette.WARN)
 
