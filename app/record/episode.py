@@ -208,6 +208,16 @@ class Episode:
         return self._file.column_rows(path, start, stop, self.num_frames)
 
     @guarded
+    def rows_of(self, path: str, num_bytes: int) -> int:
+        """Rows of a column that take about so many bytes, whole chunks where possible; 1 where it is not known."""
+        item = self._file.item(path)
+        if not isinstance(item, h5py.Dataset) or not item.ndim or not item.shape[0]:
+            return 1
+        rows = max(1, num_bytes * item.shape[0] // max(item.nbytes, 1))
+        chunk = item.chunks[0] if item.chunks else 1
+        return rows - rows % chunk if rows >= chunk else rows
+
+    @guarded
     def column_length(self, path: str) -> int:
         """Rows that a column really has; differs from `num_frames` only in a damaged episode."""
         item = self._file.item(path)

@@ -99,12 +99,13 @@ class EpisodeFile:
 
         def walk(group: h5py.Group, prefix: str, depth: int) -> None:
             for name in group:
-                item = self.item(prefix + name)
-                if item is None or "kind" not in item.attrs:
-                    if isinstance(item, h5py.Group) and depth < _MAX_DEPTH:
-                        walk(item, prefix + name + "/", depth + 1)
-                else:
+                if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                    raise EpisodeError(f"{self.path.name}: {prefix + name} is a link, which episodes do not have")
+                item = group[name]
+                if "kind" in item.attrs and isinstance(item, (h5py.Group, h5py.Dataset)):
                     found.append(prefix + name)
+                elif isinstance(item, h5py.Group) and depth < _MAX_DEPTH:
+                    walk(item, prefix + name + "/", depth + 1)
 
         walk(self._file, "", 0)
         return sorted(found)

@@ -29,7 +29,7 @@ def validate(episode: Episode, positions: bool = True, tick: Callable[[], None] 
     """
     found: list[Finding] = []
     watched = _Watched(episode, tick)
-    checks = [_lengths, _clocks, _dropped, _numbers, _input, _origin]
+    checks = [_lengths, _clocks, _dropped, _input, _origin]
     if positions:
         checks.append(_positions)
     for check in checks:
@@ -75,15 +75,23 @@ class _Watched:
 
 
 def _lengths(episode: Episode) -> list[Finding]:
+    """Every column is read once: all rows are there, and numbers that must be finite are."""
     found = []
     count = episode.num_frames
     if count == 0:
         found.append(Finding("error", "no frames"))
     for path in episode.columns():
-        size = episode.column_length(path)
-        rows = sum(len(part) for part in _slices(episode, path)) if size == count else size  # all of it reads
+        size, rows, bad = episode.column_length(path), 0, 0
+        watched = path.startswith(("control/", "command/twist", "sample/twist", "signals/"))
+        if size == count:
+            for part in _slices(episode, path):
+                rows += len(part)
+                if watched:
+                    bad += _not_finite(part, path.endswith("min_distance"))
         if rows != count or size != count:
             found.append(Finding("error", f"column {path} has {size} rows, the episode {count} frames"))
+        if bad:
+            found.append(Finding("error" if path.startswith("control/") else "warning", f"{path}: {bad} not finite"))
     for name, size in (("points/code", episode.num_position_rows), ("state/hash", len(episode.hashes()))):
         if size not in (None, count + 1):
             found.append(Finding("error", f"{name} has {size} rows, expected {count + 1} (frames + 1)"))
@@ -121,17 +129,6 @@ def _dropped(episode: Episode) -> list[Finding]:
     return found
 
 
-def _numbers(episode: Episode) -> list[Finding]:
-    found = []
-    for path in episode.columns():
-        if not path.startswith(("control/", "command/twist", "sample/twist", "signals/")):
-            continue
-        bad = sum(_not_finite(part, path.endswith("min_distance")) for part in _slices(episode, path))
-        if bad:
-            found.append(Finding("error" if path.startswith("control/") else "warning", f"{path}: {bad} not finite"))
-    return found
-
-
 def _not_finite(values: np.ndarray | list, may_be_infinite: bool) -> int:
     """may_be_infinite: a smallest gap is when nothing is near."""
     arrays = [values] if isinstance(values, np.ndarray) else [v for v in values if isinstance(v, np.ndarray)]
@@ -141,13 +138,14 @@ def _not_finite(values: np.ndarray | list, may_be_infinite: bool) -> int:
 
 def _slices(episode: Episode, path: str) -> Iterator[np.ndarray | list]:
     """A column, a piece at a time: forces on all points of a long recording do not fit into memory."""
-    count, start, step = episode.num_frames, 0, 1
+    count, start = episode.num_frames, 0
+    step = episode.rows_of(path, _SLICE_BYTES)
     while start < count:
         part = episode.rows(path, start, min(start + step, count))
         yield part
         start += step
         size = getattr(part, "nbytes", 0) or sum(getattr(v, "nbytes", 64) for v in part)
-        step = max(1, min(count, _SLICE_BYTES * len(part) // max(size, 1)))
+        step = max(1, min(step, _SLICE_BYTES * len(part) // max(size, 1)))
 
 
 def _positions(episode: Episode) -> list[Finding]:
