@@ -17,6 +17,7 @@ wp.set_module_options({"enable_backward": False})
 
 
 STRAY = wp.constant(wp.float64(0.25))  # slack of a swept box over the length of the sweep
+FLUTTER = wp.constant(wp.float64(2.0))  # the same while that is less than `room`: small motions come again and again
 
 
 @wp.func
@@ -182,6 +183,7 @@ def point_box_kernel(
     point_surface: wp.array(dtype=int),
     point_world: wp.array(dtype=int),
     surface_slack: wp.array(dtype=wp.float64),
+    room: wp.float64,
     # In:
     x: wp.array(dtype=wp.vec3d),
     dx: wp.array(dtype=wp.vec3d),
@@ -205,7 +207,8 @@ def point_box_kernel(
             a = x[p] - frame_start[s]
             b = x[p] + dx[p] * f - frame_end[s]
             # Newton strays from a long guess by a share of it: a list that allows for that is made once a step
-            r = offset3(surface_slack[s] + STRAY * wp.length(b - a))
+            sweep = wp.length(b - a)
+            r = offset3(surface_slack[s] + wp.max(STRAY * sweep, wp.min(FLUTTER * sweep, room)))
             lower = round_down_vector(wp.min(a, b) - r)
             upper = round_up_vector(wp.max(a, b) + r)
             if not (wp.isfinite(lower) and wp.isfinite(upper)):  # NaN would corrupt the tree; the check keeps failing

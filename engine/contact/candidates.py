@@ -14,6 +14,7 @@ from engine.contact import bvh_boxes, pair_filter, parts, sort
 from engine.types import CollisionGeometry, Embedding
 
 FRAME_SAMPLES = 16  # points whose mean is a surface's frame; more would only cost time
+ROOM_SHARE = 1.0  # of the automatic slack: room for points that move a little
 REFITS_PER_REBUILD = 16  # a refitted tree stays correct but slowly loses quality
 SLACK_SHARE = 0.1  # automatic slack over the mean edge length of the finest movable surface
 LARGE_LIST = 32768  # pairs: beyond this, buffers are kept close to what is needed
@@ -161,7 +162,9 @@ class Candidates:
         movable = np.zeros(self.num_surfaces, bool)
         movable[surface[(surface >= 0) & (riders != parts.STATIC)]] = True
         self._movable_surface = movable
-        self.slack = self._requested_slack or self._automatic_slack(movable)
+        automatic = self._automatic_slack(movable)
+        self.slack = self._requested_slack or automatic
+        self._room = ROOM_SHARE * automatic
         self._surface_slack = self._to_device(np.where(movable, self.slack, 0.0), wp.float64)
 
     def _automatic_slack(self, movable: np.ndarray) -> float:
@@ -303,7 +306,8 @@ class Candidates:
                       [self._surface_pair, c.surfaces_per_world, wp.float64(self.slack), self._frame_start,
                        self._frame_end, self._world_dirty, self._pair_lower, self._pair_upper], n)
         self._run(bvh_boxes.point_box_kernel,
-                  [self._collide_point, c.point_surface, c.point_world, self._surface_slack, x, dx,
+                  [self._collide_point, c.point_surface, c.point_world, self._surface_slack,
+                   wp.float64(self._room), x, dx,
                    self._fraction_device, self._frame_start, self._frame_end, self._world_dirty, self._point_lower,
                    self._point_upper, self._point_centre, self._point_radius], n)
         self._run(bvh_boxes.edge_box_kernel,
