@@ -14,8 +14,9 @@ FIELD_OF_VIEW = 38.0  # [deg] vertical, as in the window
 BACKDROP = np.array([228.0, 229.0, 231.0])
 LOOKS = {"shell": (0.80, 0.62, 0.36), "solid": (0.63, 0.68, 0.73), "body": (0.72, 0.56, 0.39), "static": (0.86,) * 3}
 LARGE = 64  # samples: longer triangles are split
+SPLATS = 40_000  # at a time: numpy holds the interpreter meanwhile, and the frame loop waits for it
 NEAR = 1e-3  # [m] in front of the camera
-ROUNDS = 7  # of splitting; what is larger still is left out
+ROUNDS = 12  # of splitting; what is larger still is left out
 
 
 class Painter:
@@ -104,7 +105,7 @@ class Painter:
             i, j = np.triu_indices(count)
             u, v = i / (count - 1), (count - 1 - j) / (count - 1)
             weight = np.stack([u, v, 1.0 - u - v], axis=1)  # (s, 3)
-            for some in np.array_split(which, max(1, len(which) * len(weight) // 200_000)):
+            for some in np.array_split(which, max(1, len(which) * len(weight) // SPLATS)):
                 place = np.einsum("sk,tkd->tsd", weight, corners[some]).astype(int).reshape(-1, 2)
                 far = (depth[some] @ weight.T).reshape(-1)
                 owner = np.repeat(some, len(weight))
