@@ -67,18 +67,16 @@ def swing_range(hand: np.ndarray, core: np.ndarray) -> float:
     return float(np.ptp(np.arctan2(way[:, 0], -way[:, 2])))
 
 
-def wrapped_turns(engine, mesh: str, bar: str | tuple[str, ...], axis: int = 1) -> float:
-    """Turns of a bar, or of a bundle of several, over which `mesh` is stuck to it [-]: angle from the first to the last
-    stuck row.
+def wrapped_turns(engine, mesh: str, bar: str, axis: int = 1) -> float:
+    """Turns of a bar over which `mesh` is stuck to it [-]: angle from the first to the last stuck row.
 
     The bar's middle is that of its vertices; axis: the world axis along it. Stuck vertices are followed in order along
     the strip, so that more than one turn counts.
     """
-    bars = (bar,) if isinstance(bar, str) else bar
-    vertices = np.unique(np.concatenate([stuck_vertices(engine, mesh, name) for name in bars]))
+    vertices = stuck_vertices(engine, mesh, bar)
     if len(vertices) < 2:
         return 0.0
-    corners = np.concatenate([engine.mesh_positions(name) for name in bars])
+    corners = engine.mesh_positions(bar)
     middle = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
     way = engine.mesh_positions(mesh)[vertices] - middle
     across = [k for k in range(3) if k != axis]

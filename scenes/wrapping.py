@@ -4,7 +4,7 @@
     stuck      its end sticks to the bundle, and the hand has let go
     smoothed   the end lies around a quarter of the bundle
     threaded   the finger is in the roll's core
-    wrapped    tape sticks around the whole bundle
+    wrapped    tape sticks around the whole bundle, and to its own beginning
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.tape.placing import core_name
-from scenes.measures import stuck_vertices, wrapped_turns
+from scenes.measures import stuck_vertices
 
 STAGES = ("lifted", "stuck", "smoothed", "threaded", "wrapped")
 LIFTED = 15e-3  # [m]
-SMOOTHED, WRAPPED = 0.25, 0.9  # turns of the bundle over which tape sticks
+SMOOTHED, WRAPPED = 0.25, 1.1  # turns of the bundle over which tape sticks
+NEAR = 1.15  # of the bundle's radius: tape that sticks to tape there lies on the bundle, not on the roll
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Wrapping:
     """What the bundle and the roll are like now.
 
     height: of the roll's middle above where it began [m]; stuck_points: of tape on the bundle; wires: parts of it that
-    tape sticks to; turns: of the bundle over which it sticks [-]; held: the hand touches the roll; threaded: the
-    finger's middle is inside the core.
+    tape sticks to; turns: of the bundle over which it sticks, to the bundle or to tape that lies on it [-]; held: the
+    hand touches the roll; threaded: the finger's middle is inside the core; row: points of tape across its width.
     """
 
     height: float
@@ -36,7 +37,7 @@ class Wrapping:
     turns: float
     held: bool
     threaded: bool
-    row: int  # points of tape across its width
+    row: int
 
     @property
     def stages(self) -> dict[str, bool]:
@@ -86,7 +87,7 @@ class WrapWatch:
             height=float(core[2, 3]) - self.start,
             stuck_points=len(np.unique(np.concatenate(list(stuck.values())))),
             wires=sum(len(points) > 0 for points in stuck.values()),
-            turns=wrapped_turns(engine, wrap.roll, wrap.around),
+            turns=turns_around(engine, wrap.roll, stuck, world),
             held=wrap.roll in engine.touching(list(self.hand)),
             threaded=bool(np.hypot(place[0], place[2]) < radius and abs(place[1]) < half),
             row=self.row,
@@ -95,3 +96,22 @@ class WrapWatch:
     def evaluate(self, engine, world: int = 0) -> Wrapping:
         """The same: nothing here needs a trial."""
         return self.read(engine, world)
+
+
+def turns_around(engine, roll: str, stuck: dict[str, np.ndarray], world: int = 0) -> float:
+    """Turns of a bundle along y over which the strip of a roll sticks, to it or to tape on it [-]: the angle about the
+    bundle's middle, followed along the strip.
+
+    stuck: mesh of the bundle -> vertices of the strip that stick to it. 0 while nothing sticks.
+    """
+    on_bundle = np.unique(np.concatenate(list(stuck.values())))
+    if len(on_bundle) < 2:
+        return 0.0
+    corners = np.concatenate([engine.mesh_positions(name, world) for name in stuck])[:, [0, 2]]
+    middle = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
+    radius = np.linalg.norm(corners - middle, axis=1).max()
+    way = engine.mesh_positions(roll, world)[:, [0, 2]] - middle
+    on_tape = stuck_vertices(engine, roll, roll, world)
+    on_tape = on_tape[np.linalg.norm(way[on_tape], axis=1) < NEAR * radius]
+    there = np.union1d(on_bundle, on_tape)
+    return float(np.ptp(np.unwrap(np.arctan2(way[there, 1], way[there, 0])))) / (2.0 * np.pi)

@@ -8,12 +8,10 @@ import pytest
 from app.goals import load_goals
 from app.guide import told
 from engine import Engine
-from scenes import SceneError, build_scene, load_config
-from scenes import measures as measures_module
-from scenes.measures import wrapped_turns
-from scenes.wrapping import STAGES, Wrapping, WrapWatch
+from scenes import SceneError, build_scene, load_config, wrapping
+from scenes.wrapping import STAGES, Wrapping, WrapWatch, turns_around
 
-NOW = dict(height=0.05, stuck_points=60, wires=5, turns=0.95, held=False, threaded=True, row=7)
+NOW = dict(height=0.05, stuck_points=60, wires=5, turns=1.2, held=False, threaded=True, row=7)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +39,7 @@ def test_at_the_start_nothing_is_done(scene):
         ({"height": 0.014}, ("lifted",)),
         ({"stuck_points": 6}, ("stuck", "smoothed", "wrapped")),
         ({"held": True}, ("stuck", "smoothed", "wrapped")),
-        ({"turns": 0.89}, ("wrapped",)),
+        ({"turns": 1.05}, ("wrapped",)),
         ({"turns": 0.24}, ("smoothed", "wrapped")),
         ({"threaded": False}, ("threaded",)),
     ],
@@ -52,25 +50,32 @@ def test_each_stage_hangs_on_its_own_figure(changed, lost):
     assert found.success == ("wrapped" not in lost)
 
 
-def test_turns_of_a_bundle_go_over_its_gaps(monkeypatch):
-    """Tape stuck to four bars around an axis along y: 60 degrees on each of three, then two rows on the last."""
+class Wound:
+    """Tape around four bars about an axis along y: every 30 degrees a point, the second turn on the first."""
 
-    class Placed:
-        angle = np.radians([0.0, 30.0, 60.0, 120.0, 150.0, 180.0, 240.0, 300.0, 330.0])
+    angle = np.radians(np.arange(0.0, 480.0, 30.0))
+    on_tape = np.flatnonzero(angle >= 2 * np.pi)
 
-        def mesh_positions(self, name):
-            if name == "tape":
-                return np.stack([np.cos(self.angle), 0 * self.angle, np.sin(self.angle)], axis=1)
-            k = "abcd".index(name)
-            middle = 0.8 * np.array([np.cos(k * np.pi / 2), 0.0, np.sin(k * np.pi / 2)])
-            return middle + 0.1 * np.array([(1, 0, 1), (-1, 0, -1), (1, 0, -1), (-1, 0, 1)])
+    def mesh_positions(self, name, world=0):
+        if name == "tape":  # and three points far away, on the roll
+            x = 1.05 * np.stack([np.cos(self.angle), 0 * self.angle, np.sin(self.angle)], axis=1)
+            return np.concatenate([x + (5.0, 0.0, 1.0), np.full((3, 3), 9.0)])
+        k = "abcd".index(name)
+        middle = 0.8 * np.array([np.cos(k * np.pi / 2), 0.0, np.sin(k * np.pi / 2)]) + (5.0, 0.0, 1.0)
+        return middle + 0.2 * np.array([(1, 0, 0), (-1, 0, 0), (0, 0, 1), (0, 0, -1)])
 
-    held = {"a": [0, 1, 2], "b": [3, 4], "c": [5, 6], "d": [7, 8]}
-    monkeypatch.setattr(measures_module, "stuck_vertices", lambda engine, mesh, name: np.array(held[name]))
-    assert wrapped_turns(Placed(), "tape", ("a", "b", "c", "d")) == pytest.approx(330.0 / 360.0)
-    assert wrapped_turns(Placed(), "tape", ("a", "b")) == pytest.approx(
-        np.ptp(np.unwrap(np.arctan2(np.sin(Placed.angle[:5]) - 0.4, np.cos(Placed.angle[:5]) - 0.4))) / (2 * np.pi)
-    )
+
+def test_turns_go_over_gaps_and_over_tape_on_the_bundle_but_not_on_the_roll(monkeypatch):
+    def own(engine, mesh, partner, world):
+        return np.concatenate([Wound.on_tape, len(Wound.angle) + np.arange(3)])  # wound layers stick to each other too
+
+    monkeypatch.setattr(wrapping, "stuck_vertices", own)
+    bars = {"a": [0, 11], "b": [3], "c": [6], "d": [9]}
+    bars = {name: np.array(points) for name, points in bars.items()}
+    assert turns_around(Wound(), "tape", bars) == pytest.approx(450.0 / 360.0)
+    monkeypatch.setattr(wrapping, "stuck_vertices", lambda *args: np.zeros(0, int))
+    assert turns_around(Wound(), "tape", bars) == pytest.approx(330.0 / 360.0)
+    assert turns_around(Wound(), "tape", {name: np.zeros(0, int) for name in bars}) == 0.0
 
 
 def test_its_script_names_tools_that_there_are(scene):
