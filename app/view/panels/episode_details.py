@@ -11,7 +11,7 @@ from app.view import palette, theme
 from app.view.episode_pictures import EpisodePictures
 from app.view.panels.episode_line import LABELS, picture
 from app.view.panels.frame_of import clickable, log_item
-from app.view.panels.status_bar import clock
+from app.view.panels.status_bar import length
 from app.view.state import ViewState
 
 LEAST = 0.05  # [s] that a trim keeps
@@ -26,7 +26,7 @@ def draw(state: ViewState, shelf: ShelfView, row: EpisodeRow | None, s: float, p
     size = (wide, 0.625 * wide)
     picture(pictures, row, low, size, s)
     psim.Dummy(size)
-    theme.text(f"{row.name.replace('_', ' ')}   {clock(row.seconds)}   {row.frames} frames")
+    theme.text(f"{row.name.replace('_', ' ')}   {length(row.seconds)}   {row.frames} frames")
     theme.text(f"{row.created}   {row.scene}   {row.size / 1e6:.1f} MB", palette.TEXT_DIM)
     if row.problem:
         theme.wrapped(row.problem, palette.BAD)

@@ -9,7 +9,7 @@ from app.episode_rows import EpisodeRow
 from app.view import palette
 from app.view.episode_pictures import EpisodePictures
 from app.view.panels.frame_of import log_item
-from app.view.panels.status_bar import clock
+from app.view.panels.status_bar import length
 from app.view.state import ViewState
 
 HEIGHT = 68.0  # [px] at scale 1
@@ -32,8 +32,8 @@ def draw_line(state: ViewState, row: EpisodeRow, on: bool, s: float, pictures: E
     left = x + (PICTURE[0] + 14) * s
     lst.AddText((left, y + 3 * s), text, row.name.replace("episode_", "episode "))
     at = left + psim.CalcTextSize("episode 00000")[0] + 8 * s
-    lst.AddText((at, y + 3 * s), dim, clock(row.seconds) if not row.problem else "")
-    at += psim.CalcTextSize("00:00")[0] + 12 * s
+    lst.AddText((at, y + 3 * s), dim, length(row.seconds) if not row.problem else "")
+    at += psim.CalcTextSize("00.0 s")[0] + 12 * s
     if row.label in LABELS:
         at = _word(lst, at, y + 3 * s, row.label, LABELS[row.label], s)
     if row.kept is not None:

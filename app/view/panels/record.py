@@ -35,8 +35,7 @@ def draw(state: ViewState, layout: Layout) -> None:
             theme.line(f"{clock(record.get('seconds', 0.0))}  {record.get('frames', 0)} frames", palette.REC)
         else:
             count = record.get("count", 0)
-            disk = f", {record['disk_free'] / 1e9:.1f} GB free" if record.get("disk_free") else ""
-            theme.line(f"{count} episode{'' if count == 1 else 's'}{disk}", palette.TEXT_DIM)
+            theme.line(f"{count} episode{'' if count == 1 else 's'}", palette.TEXT_DIM)
         psim.SameLine(psim.GetWindowWidth() - psim.CalcTextSize("browse")[0] - 26 * s)
         if clickable(state, "record.browse", "browse", tip="episodes: see, label, trim, replay, compare"):
             state.browser, state.ui["episodes.raise"] = True, True

@@ -11,7 +11,7 @@ from app.view.layout import Layout
 from app.view.outline import COLOR
 from app.view.panels.episode_line import LABELS
 from app.view.panels.frame_of import clickable, log_item, panel
-from app.view.panels.status_bar import clock
+from app.view.panels.status_bar import length
 from app.view.state import ViewState
 
 SPEEDS = ((1.0, "1"), (0.5, "1/2"), (0.25, "1/4"), (0.1, "1/10"))
@@ -28,7 +28,7 @@ def draw(state: ViewState, layout: Layout) -> None:
             return
         if about["back"] and clickable(state, "replay.close", about["back"], True, (-1.0, 0)):
             state.ask("replay_close")
-        theme.text(f"{about['name'].replace('_', ' ')}   {clock(about['seconds'])}")
+        theme.text(f"{about['name'].replace('_', ' ')}   {length(about['seconds'])}")
         if about["label"]:
             psim.SameLine(0, 8 * s)
             theme.text(about["label"], LABELS.get(about["label"], palette.TEXT))

@@ -28,6 +28,11 @@ def clock(seconds: float) -> str:
     return f"{whole // 60:02d}:{whole % 60:02d}"
 
 
+def length(seconds: float) -> str:
+    """12.3 s, or mm:ss from 100 s on."""
+    return f"{seconds:.1f} s" if seconds < 99.95 else clock(seconds)
+
+
 def device_line(state: ViewState) -> tuple[str, tuple]:
     """'SpaceMouse OK 8 ms' and the colour of its health."""
     frame = state.frame
