@@ -176,7 +176,7 @@ def _vary_log(data: bytes, other: bytes, rng: random.Random) -> bytes:
             kind, payload = records[k]
             how = rng.randrange(4)
             if how == 0:
-                records[k] = (rng.randrange(8), payload)
+                records[k] = (rng.randrange(10), payload)
             elif how == 1:
                 records.insert(rng.randrange(len(records)), records[k])
             elif how == 2 and len(records) > 2:
