@@ -50,6 +50,8 @@ def _by_inputs(episode: Episode, session: Session, console: Console) -> int:
     class Seen:
         """What the bar wants of a frame."""
 
+        sample = None
+
         def __init__(self, index: int, factor: float):
             self.index, self.realtime_factor = index, factor
 
