@@ -136,9 +136,12 @@ def _take(survey: _Survey, kind: int, value: dict[str, Any]) -> None:
     if survey.start is None and kind != START:
         raise PackingError(f"the first record is of kind {kind}, not the start of a recording")
     if kind == START:
+        if survey.start is not None:
+            raise PackingError("a second start of a recording")
         survey.start = value
         survey.instruction = str(value.get("instruction", ""))
         survey.num_points = survey.most_points = int(value.get("num_points") or 0)
+        _check_hash(value.get("hash", 0))
     elif kind == FRAME:
         if value["row"] != survey.num_frames + 1:
             raise PackingError(f"frame of row {value['row']}, expected {survey.num_frames + 1}")
@@ -150,6 +153,8 @@ def _take(survey: _Survey, kind: int, value: dict[str, Any]) -> None:
         _point_codes(value, count)
         survey.points_change |= count != survey.num_points
         survey.num_points, survey.most_points = count, max(survey.most_points, count)
+        _check_note(value.get("note", {}))
+        _check_hash(value.get("hash", 0))
         survey.columns.observe(flatten(value["frame"]))
         survey.duration += time["dt"]
         survey.num_frames += 1
@@ -158,8 +163,28 @@ def _take(survey: _Survey, kind: int, value: dict[str, Any]) -> None:
     elif kind == LABEL:
         survey.label = value["label"] if value["label"] in LABELS else None
         survey.instruction = str(value.get("instruction", ""))
+    elif kind == KEYFRAME:
+        _check_keyframe(value)
+    elif kind == NOTE:
+        _check_note(value)
     elif kind == STOP:
         survey.stopped = True
+        _check_hash(value.get("hash", 0))
+
+
+def _check_keyframe(value: dict[str, Any]) -> None:
+    if type(value["row"]) is not int or not all(isinstance(a, np.ndarray) for a in value["state"].values()):
+        raise PackingError("an exact state without its row, or with something that is no array")
+
+
+def _check_note(value: dict[str, Any]) -> None:
+    if not all(isinstance(value.get(name, []), list) for name in ("events", "requests")):
+        raise PackingError("events or requests that are no list")
+
+
+def _check_hash(value: Any) -> None:
+    if type(value) is not int or not 0 <= value < 2**64:
+        raise PackingError(f"hash {str(value)[:50]} is not a whole number of 64 bits")
 
 
 def _take_step(survey: _Survey, step: Step) -> None:
@@ -172,6 +197,7 @@ def _take_step(survey: _Survey, step: Step) -> None:
     if step.text not in survey.texts:  # looked at here, so that a damaged one ends the log in front of it
         decode_texts(step.text, len(step.layout.texts))
         survey.texts = {step.text}
+    _check_note(step.extra.get("note", {}))
     if "points0" in step.extra:  # positions were not known at the start
         survey.start.update(points=step.extra["points0"], num_points=step.num_points, row0_is_copy=True)
         survey.num_points = step.num_points
