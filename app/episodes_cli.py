@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 console = Console(highlight=False)
 USAGE_ERROR = 2
+CAMERAS = ".cameras.h5"  # end of the names of pictures beside episodes
 _COLORS = {"error": "red", "warning": "yellow", "note": "dim"}
 
 
@@ -71,6 +72,8 @@ def _files(some: list[Path]) -> list[Path]:
     for path in some:
         if path.is_dir():
             found += [info.path for info in list_episodes(path) if info.sealed]
+        elif path.name.endswith(CAMERAS):
+            continue  # *.h5 names the pictures beside the episodes too
         elif path.is_file():
             found.append(path)
         else:
@@ -398,8 +401,9 @@ def export(
             action=action, every=every, stretches=stretches, only=tuple(only or ()), points=points, images=images,
             view=view, size=_size(size), quality=quality, fps=fps, valid=valid, overwrite=overwrite,
         )  # fmt: skip
+        paths = _files(some)
         try:
-            done = export_episodes(_files(some), to, out, options, bar.loading, scene)
+            done = export_episodes(paths, to, out, options, bar.loading, scene)
         except ExportError as error:
             raise _refuse(str(error)) from None
         finally:
@@ -408,6 +412,8 @@ def export(
         console.print(f"[yellow]left out:[/yellow] {escape(text)}", soft_wrap=True)
     for text in done.texts:
         _say(text)
+    if images and to != "csv" and not any(path.with_suffix(CAMERAS).is_file() for path in paths):
+        _say("without pictures of cameras; to have them, draw them first: tacktile episodes render-cameras")
     _say(f"written: {', '.join(map(str, done.paths[:3]))}" + (" ..." if len(done.paths) > 3 else ""))
 
 

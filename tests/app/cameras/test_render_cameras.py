@@ -136,6 +136,23 @@ def test_what_is_refused(recorded, tmp_path):
         episode.cameras.rgb("left", 0)
 
 
+def test_damage_is_told(recorded, tmp_path):
+    other = tmp_path / "episode_0001.h5"
+    shutil.copyfile(recorded[0], other)
+    whole = cameras_path(recorded[0]).read_bytes()
+    cameras_path(other).write_bytes(whole[: len(whole) // 2])
+    with Episode(other) as episode, pytest.raises(EpisodeError, match="not a readable HDF5 file"):
+        episode.cameras  # noqa: B018
+    shutil.copyfile(recorded[0], cameras_path(other))
+    with Episode(other) as episode, pytest.raises(EpisodeError, match="does not hold pictures of cameras"):
+        episode.cameras  # noqa: B018
+    cameras_path(other).write_bytes(whole)
+    with h5py.File(cameras_path(other), "r+") as file:
+        file["ego"]["rgb"].resize(3, axis=0)
+    with Episode(other) as episode, pytest.raises(EpisodeError, match="ego/rgb has 3 rows of"):
+        episode.cameras.rgb("ego", 0)
+
+
 def test_depth_is_kept_to_half_a_unit():
     depth = np.array([0.0, 1e-4, 0.31234, 6.5535, 6.6, 100.0], np.float32)
     kept = decode_depth(encode_depth(depth))
@@ -153,5 +170,7 @@ def test_the_command(recorded, tmp_path):
     assert done.exit_code == 0 and "pictures each of ego, wrist" in done.output, done.output
     with Episode(path) as episode:
         assert episode.cameras.rate == 10.0
+    both = ["episodes", "label", str(path), str(cameras_path(path)), "--to", "failure"]  # as *.h5 gives them
+    assert CliRunner().invoke(app, both).exit_code == 0
     again = CliRunner().invoke(app, command)
     assert again.exit_code != 0 and "--overwrite draws it anew" in again.output
