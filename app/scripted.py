@@ -54,7 +54,7 @@ class SeeingOperator:
         self._bodies: dict[str, np.ndarray] = {}  # poses (4, 4) of the bodies that goals are told in
         self._time = 0.0
         self._sequence = 0
-        self._been: list[tuple] = []  # of every poll its time, then goal, its begin and where the tool was before it
+        self._been: list[tuple] = []  # of every poll its time, and what it began with, see `_memory`
         self._gone_back: set[int] = set()  # goals that asked to go back, which they do once
         return self.status()
 
@@ -69,8 +69,9 @@ class SeeingOperator:
         """A clock that was set back takes the operator back to the goal it had then."""
         if time_sim < self._time - 1e-9:
             self._been = [been for been in self._been if been[0] < time_sim + 1e-9]
+            self._seen = None  # what was seen last is taken back
             if self._been and self._been[-1][0] > time_sim - 1e-9:
-                _, self._at, self._begun, self._from = self._been.pop()
+                self._at, self._begun, self._from, self._seen, self._bodies = self._been.pop()[1]
         self._time = time_sim
 
     def observe(self, frame, scene, model) -> None:
@@ -98,7 +99,7 @@ class SeeingOperator:
     def poll(self, now: float) -> Sample:
         pressed: list[str] = []
         twist, gripper = np.zeros(6), 0.0
-        self._been.append((self._time, self._at, self._begun, self._from))
+        self._been.append((self._time, self._memory()))
         while not self.finished:
             goal = self._goals[self._at]
             if goal.tool is not None and (self._seen is None or self._seen.tool != goal.tool):
@@ -121,6 +122,10 @@ class SeeingOperator:
             kind=Kind.RATE, t_device=self._time, t_receive=now, sequence=self._sequence - 1, twist=twist,
             gripper=gripper, pressed=tuple(pressed), raw={"goal": self._at, "goals": len(self._goals)},
         )  # fmt: skip
+
+    def _memory(self) -> tuple:
+        """Goal, its begin, where the tool was then, and what is seen now: all that a poll goes by."""
+        return self._at, self._begun, self._from, self._seen, self._bodies
 
     def _presses(self, goal: Goal) -> list[str]:
         back = GO_BACK & set(goal.press)

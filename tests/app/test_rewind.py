@@ -15,7 +15,7 @@ from app.frame import Request
 from app.headless import NullView
 from app.loop import FrameLoop, Wiring
 from app.operator import Operator
-from app.record import Episode
+from app.record import Episode, state_hash
 from app.replay import InputReplay
 from app.replay_inputs import repeat
 from app.runs import _recorder
@@ -80,8 +80,8 @@ def test_ten_times_back_the_same_inputs_give_the_same_bits(run):
     for number in np.unique(index):
         rows = np.flatnonzero(index == number)
         again += len(rows) - 1
-        if twist[rows].tobytes() == twist[rows[:1]].tobytes() * len(rows):
-            assert len(set(after[rows])) == 1, f"step {number} was taken {len(rows)} times, with different ends"
+        assert twist[rows].tobytes() == twist[rows[:1]].tobytes() * len(rows), f"step {number}: other inputs"
+        assert len(set(after[rows])) == 1, f"step {number} was taken {len(rows)} times, with different ends"
     assert again > 200
 
 
@@ -156,3 +156,45 @@ def test_an_hour_keeps_few():
     asked = made.take(1.0, 1)
     made.take_when_due(5000.0, 1)
     assert asked.number in made, "those that were asked for stay"
+
+
+# what lies beside the state -------------------------------------------------------------------------------------------
+class AroundTheCut(NullView):
+    """Marks every moment, and once the strip was cut goes back to each of the last ones before it."""
+
+    AFTER, BEFORE = 3, 4  # steps
+
+    def __init__(self):
+        super().__init__(say=lambda text: None)
+        self.loop, self.cut_at, self.numbers = None, None, None
+
+    def draw(self, frame, info):
+        if self.cut_at is None and any("strip cut" in text for text in frame.events):
+            self.cut_at = frame.index
+
+    def poll(self):
+        if self.cut_at is None:
+            return [Request("checkpoint")] if self.loop.index >= 60 else []
+        if self.loop.index < self.cut_at + self.AFTER:
+            return []
+        if self.numbers is None:
+            first = self.cut_at - self.BEFORE
+            asked = [c for c in self.loop.checkpoints if not c.automatic]
+            self.numbers = [c.number for c in asked if first <= c.index < self.cut_at]
+        return [Request("load_checkpoint", self.numbers.pop())] if self.numbers else [Request("quit")]
+
+
+def test_from_every_moment_before_a_cut_the_blade_cuts_at_the_same_step():
+    """It cuts after two steps of enough pressure: a checkpoint between them remembers the first, one after them the cut
+    that is due."""
+    session, view, ends = load_session("cut", (), "cpu", trial=False), AroundTheCut(), {}
+
+    def note(frame) -> None:
+        if frame.stepped:
+            ends.setdefault(frame.index, []).append((state_hash(session.engine.get_state()), len(frame.points)))
+
+    device = open_input(f"scripted:{session.scene.script}")
+    view.loop = FrameLoop(session, Operator(device), view, Wiring(pacing=False, stop_on_failure=True, sinks=[note]))
+    assert not view.loop.run(300).failure
+    assert view.cut_at is not None and len(ends[view.cut_at + 1]) == 1 + view.BEFORE
+    assert all(len(set(found)) == 1 for found in ends.values())
