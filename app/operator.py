@@ -173,8 +173,9 @@ class Operator:
     def poll(self, now: float, time_sim: float) -> tuple[Sample, Status]:
         """One reading of the device that drives, with the verbs of keyboard, window and other devices in it. The status
         is that of the first device that is lost, else its own."""
-        if self.scripted:
-            self.device.set_simulated_time(time_sim)
+        for seat in self.seats.values():
+            if seat.scripted:
+                seat.device.set_simulated_time(time_sim)
         sample, status = self._seat.poll(now)
         pressed, held = [*sample.pressed], set()
         if self.keyboard is not None and all(self.keyboard is not seat.device for seat in self.seats.values()):

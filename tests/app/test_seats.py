@@ -10,6 +10,7 @@ import pytest
 
 from app.operator import Operator
 from app.profiles import device_key, profile_of
+from app.scripted import open_input
 from app.seats import ROLES, Seat, other_tool, parse_inputs
 from devices.contract import Health, Kind, Sample, Status
 from devices.mapping_settings import MappingSettings
@@ -96,6 +97,22 @@ def test_two_hands_drive_two_tools_at_once():
     moved = places(scene) - before
     np.testing.assert_allclose(moved[1], [way / 10, 0, 0], atol=1e-12)
     assert [other_tool(scene.tools, active) for active in (0, 1)] == [1, 0] and other_tool(scene.tools[:1], 0) is None
+
+
+def test_two_scripts_drive_two_tools_at_simulated_time(tmp_path):
+    places_asked = {"right": [1, 0, 0, 0, 0, 0], "left": [0, 0, 1, 0, 0, 0]}
+    scripts = {}
+    for role, twist in places_asked.items():
+        (tmp_path / f"{role}.yaml").write_text(f"segments:\n  - {{for: 1.0, twist: {twist}}}\n")
+        scripts[role] = open_input(f"scripted:{tmp_path / role}.yaml")
+    scene = TwoArms()
+    operator = Operator(scripts["right"], others={"left": scripts["left"]})
+    operator.settle(scene, scene)
+    for k in range(10):
+        step(operator, scene, k * DT)
+    moved = places(scene)
+    assert moved[0, 0] == pytest.approx(moved[1, 2]) and moved[0, 0] > 0.5 * 10 * DT * 0.15
+    assert np.count_nonzero(np.abs(moved) > 1e-9) == 2
 
 
 def test_each_hand_has_its_own_clutch_gain_and_grip():
