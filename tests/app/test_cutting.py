@@ -139,7 +139,7 @@ def test_it_repeats_the_cut_itself_not_its_result(run):
 
 def test_states_before_and_after_a_cut_are_shown_on_their_own_meshes(run):
     with Episode(run.folder / "episode_0001.h5") as episode:
-        assert episode.version == 2 and not [f for f in episode.validate() if f.severity == "error"]
+        assert episode.version == 3 and not [f for f in episode.validate() if f.severity == "error"]
         run.session.engine.reset()
         view = FakeView()
         player = Player(StateReplay(episode, run.session.model.points_per_world), view, run.session)
