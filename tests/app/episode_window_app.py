@@ -36,13 +36,13 @@ def recorder_of(session: Session, folder: Path) -> Recorder:
 
 
 def record_some(folder: Path, count: int) -> None:
-    """Episodes of 40, 50, ... steps in which the palm goes up, each a little faster than the one before."""
+    """Episodes of 24, 30, ... steps in which the palm goes up, each a little faster than the one before."""
     scene = FakeScene()
     for number in range(count):
         engine = FakeEngine(scene)
         recorder = recorder_of(Session("fake", (), "cpu", scene, engine), folder)
         recorder.start(engine.positions())
-        for index in range(1, 41 + 10 * number):
+        for index in range(1, 25 + 6 * number):
             control = engine.control()
             control.body_transform[0, 0, 2, 3] += 1e-3 * (1 + number)
             report = engine.step(control)
