@@ -20,6 +20,8 @@ SHORT = {  # what the help shows instead of ImGui's names
     "Equal": "+",
     "KeypadAdd": "+",
     "Minus": "-",
+    "Period": ".",
+    "Comma": ",",
     "KeypadSubtract": "-",
     "Backspace": "Bksp",
     "Delete": "Del",

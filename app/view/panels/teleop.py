@@ -98,6 +98,7 @@ def _keys(state: ViewState, s: float) -> None:
     psim.PushStyleVar(psim.ImGuiStyleVar_ItemSpacing, (7 * s, 3 * s))
     unused = () if state.has_fingers else ("gripper", "grasp assist")
     unused += () if state.has_sheets else ("cut",)
+    unused += () if len(getattr(state.scene, "tools", ()) or ()) > 1 else ("next tool",)
     wanted = [row for row in KEYS if row[0] not in unused]
     shown = [(label, " ".join(state.keymap[a] for a in actions if a in state.keymap)) for label, actions in wanted]
     for index, (label, keys) in enumerate([pair for pair in shown if pair[1]]):
