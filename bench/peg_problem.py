@@ -78,8 +78,8 @@ class Script:
         )
 
 
-def record_script(overrides: list[str], compute: str) -> Script:
-    """Plays the scene's script in one world of the scene as written."""
+def record_script(overrides: list[str], compute: str, scene: str = "peg_insertion", steps: int = STEPS) -> Script:
+    """Plays a scene's script in one world of the scene as written."""
     from app.headless import NullView
     from app.loop import FrameLoop
     from app.operator import Operator
@@ -87,7 +87,7 @@ def record_script(overrides: list[str], compute: str) -> Script:
     from app.session import load_session
     from app.wiring import Wiring
 
-    session = load_session("peg_insertion", overrides, compute)
+    session = load_session(scene, overrides, compute)
     session.pads = []
     script = Script([], [])
 
@@ -99,7 +99,7 @@ def record_script(overrides: list[str], compute: str) -> Script:
         session, Operator(open_input(f"scripted:{session.scene.script}")), NullView(say=lambda text: None),
         Wiring(pacing=False, stop_on_failure=True, compute=compute, sinks=[note]),
     )  # fmt: skip
-    outcome = loop.run(STEPS)
+    outcome = loop.run(steps)
     if outcome.failure:
         raise RuntimeError(outcome.failure)
     return script
@@ -142,5 +142,5 @@ def run_peg(
     return PegRun(engine, seconds, reports)
 
 
-def loaded(overrides: list[str]) -> SceneConfig:
-    return load_config("peg_insertion", overrides)
+def loaded(overrides: list[str], scene: str = "peg_insertion") -> SceneConfig:
+    return load_config(scene, overrides)
