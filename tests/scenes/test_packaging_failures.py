@@ -163,7 +163,7 @@ def test_a_dropped_dispenser_unwinds(tmp_path, density, unwinds):
     scene, engine, reader = laid(tmp_path, "false", density)
     assert not scene.tools
     before = reader.read()["rolls"]["gun.tape"]
-    for _ in range(8 if unwinds else 6):
+    for _ in range(10 if unwinds else 6):
         engine.step()
         now = reader.read()["rolls"]["gun.tape"]
     fallen = -engine.body_transform("gun")[2, 3]
