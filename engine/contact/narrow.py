@@ -291,6 +291,20 @@ def value_kernel(
         k += stride
 
 
+# Positions are rounded. A pair pressed to a gap of that size may cross in the next update, so none may come so near: by
+# then the barrier pushes with a million times kappa, and more than rounding of the distance is left.
+CLOSEST = wp.constant(wp.float64(1.0e-6))  # least gap over dhat
+ROUNDING = wp.constant(wp.float64(1.0e-14))  # and over the coordinates
+CLOSE = wp.constant(wp.float64(100.0))  # least gaps from which on it is looked after
+
+
+@wp.func
+def least_gap(dhat: wp.float64, x: wp.vec3d) -> wp.float64:
+    """Gap that no update may use up [m]. x: a point of the pair."""
+    far = wp.max(wp.max(wp.abs(x[0]), wp.abs(x[1])), wp.abs(x[2]))
+    return wp.max(CLOSEST * dhat, ROUNDING * far)
+
+
 @wp.kernel
 def step_bound_kernel(
     c: CandidateArrays,
@@ -303,7 +317,8 @@ def step_bound_kernel(
     world_bound_out: wp.array(dtype=wp.float64),
 ):
     """A pair may lose the share `conservative` of its gap, a far one of dhat: so a pair that limits the step comes
-    within dhat, every valid candidate list holds it, and the bound does not depend on which list was kept."""
+    within dhat, every valid candidate list holds it, and the bound does not depend on which list was kept. A pair that
+    is nearly touching keeps its least gap as well; one that is closer still may only part."""
     k = wp.tid()
     while k < near_count[0]:
         i = near[k]
@@ -317,8 +332,12 @@ def step_bound_kernel(
         share = conservative
         if gap > c.dhat[i]:
             share = wp.float64(1.0) - (wp.float64(1.0) - conservative) * c.dhat[i] / gap
+        separation = c.min_separation[i]
+        least = least_gap(c.dhat[i], x0)
+        if gap < CLOSE * least:
+            separation = separation + least
         toi = additive_ccd(
-            c.kind[i], x0, x1, x2, x3, dx[p[0]], dx[p[1]], dx[p[2]], dx[p[3]], c.min_separation[i], share
+            c.kind[i], x0, x1, x2, x3, dx[p[0]], dx[p[1]], dx[p[2]], dx[p[3]], separation, share
         )
         wp.atomic_min(world_bound_out, c.world[i], toi)
         k += stride

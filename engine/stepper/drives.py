@@ -2,7 +2,8 @@
 
 Without a force limit a driven body starts the step at its target; when contact lets it get there its nodes leave the
 solve (Li et al. 2020, section on kinematic boundary conditions). Otherwise a spring pulls, stiffened by multipliers
-over a few rounds, and the report says how far it stayed behind. With a force limit the spring saturates instead.
+over a few rounds, and the report says how far it stayed behind; a round is the last one when contacts are crushed.
+With a force limit the spring saturates instead.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ REACHED = 1e-7  # [m] root mean square distance at which an unlimited drive coun
 NOTICED = 1e-5  # [m] distance short of its target that is told of an unlimited drive
 HELD_BACK = 2e-3  # [m] and of a limited one, which always lags by up to LIMIT_TRAVEL
 MAX_ROUNDS = 4  # multiplier updates of a blocked drive in one step
+CRUSHED = 1e-4  # smallest gap over dhat below which a world's drives pull no harder
 
 
 @wp.kernel
@@ -83,16 +85,20 @@ def raise_multiplier_kernel(
     x: wp.array(dtype=wp.vec3d),
     gap: wp.array(dtype=wp.float64),
     reached: wp.float64,
+    world_gap: wp.array(dtype=wp.float64),
+    crushed: wp.array(dtype=wp.float64),
     stiffness: wp.array(dtype=wp.float64),
+    # In and out:
     multiplier: wp.array2d(dtype=wp.vec3d),
     world_active: wp.array(dtype=int),
 ):
     e = wp.tid()
-    if not wp.isfinite(force_limit[e]) and gap[e] > reached:
+    world = element_world[e]
+    if not wp.isfinite(force_limit[e]) and gap[e] > reached and world_gap[world] > crushed[world]:
         for k in range(int(4)):
             error = x[point_node[stencils[e, k]]] - target[e, k]
             multiplier[e, k] = multiplier[e, k] + error * stiffness[e]
-        world_active[element_world[e]] = 1
+        world_active[world] = 1
 
 
 class DriveControl:
@@ -115,6 +121,8 @@ class DriveControl:
             self.limited, np.maximum(soft, np.where(self.limited, limit, 0.0) / LIMIT_TRAVEL), soft
         )
         self.gap = wp.zeros(self.energy.num_elements, dtype=wp.float64, device=self.device)
+        self.world_of = np.arange(self.energy.num_elements) // self.count
+        self.crushed = wp.array(_crushed_gap(model), dtype=wp.float64, device=self.device)
 
     def node_targets(self, body_transform: np.ndarray) -> np.ndarray:
         """(W, D, 4, 4) mesh poses -> (W*D, 4, 3) targets of origin and columns."""
@@ -164,24 +172,28 @@ class DriveControl:
             device=self.device,
         )
 
-    def behind(self) -> np.ndarray:
-        """Unlimited drives that have not reached their target, bool (W*D,)."""
+    def behind(self, world_gap) -> np.ndarray:
+        """Unlimited drives that have not reached their target and may pull harder, bool (W*D,). world_gap: smallest
+        gap of a contact by world [m], (W,)."""
         if self.energy is None:
             return np.zeros(0, bool)
-        return (self.gap.numpy() > REACHED) & ~self.limited
+        free = world_gap.numpy() > self.crushed.numpy()
+        return (self.gap.numpy() > REACHED) & ~self.limited & free[self.world_of]
 
-    def launch_raise(self, x, world_active) -> None:
+    def launch_raise(self, x, world_gap, world_active) -> None:
         e = self.energy
         wp.launch(
             raise_multiplier_kernel,
             e.num_elements,
             [e.stencils, self.model.embedding.point_node, e.element_world, e.force_limit, e.target, x, self.gap]
-            + [wp.float64(REACHED), e.stiffness, e.multiplier, world_active],
+            + [wp.float64(REACHED), world_gap, self.crushed]
+            + [e.stiffness, e.multiplier, world_active],
             device=self.device,
         )
 
-    def blocked(self) -> list[str]:
-        """Sentences about drives that stayed noticeably short of their targets."""
+    def blocked(self, world_gap) -> list[str]:
+        """Sentences about drives that stayed noticeably short of their targets, and of what they crush meanwhile.
+        world_gap: as for `behind`."""
         if self.energy is None:
             return []
         found, gap, limit = [], self.gap.numpy(), self.energy.force_limit.numpy()
@@ -189,6 +201,12 @@ class DriveControl:
             name, short = self.infos[row % self.count].name, f"{gap[row] * 1e3:.2f} mm short of its target"
             why = f"held back by its force limit of {limit[row]:g} N," if self.limited[row] else "blocked"
             found.append(f"drive of '{name}' is {why} {short}")
+            pressed, world = world_gap.numpy(), self.world_of[row]
+            if not self.limited[row] and pressed[world] <= self.crushed.numpy()[world]:
+                found[-1] += (
+                    f"; surfaces are crushed to a gap of {pressed[world]:.1e} m: it pulls no harder, but only a "
+                    "force_limit on the body spares what lies between"
+                )
         return found
 
     def largest_gap(self) -> float:
@@ -205,3 +223,11 @@ class DriveControl:
                 np.add.at(out, nodes, assembly.element_gradient.numpy()[start : start + size])
             start += size
         return out
+
+
+def _crushed_gap(model) -> np.ndarray:
+    """Gap from which on a world counts as crushed [m], (W,); less than any where nothing touches."""
+    if model.collision is None or len(model.collision.triangles) == 0:
+        return np.full(model.num_worlds, -1.0)
+    dhat = model.collision.surface_dhat.numpy().reshape(model.num_worlds, -1)
+    return CRUSHED * dhat.min(axis=1)

@@ -145,12 +145,13 @@ class Newton:
 
     def _minimise(self, report: StepReport) -> None:
         """Newton to convergence, then multipliers of blocked drives, until both are done."""
+        gap = self.system.worlds.min_gap
         for drive_round in range(MAX_ROUNDS + 1):
             self._iterate(report)
             self.stages.run("hold")
-            if drive_round == MAX_ROUNDS or not self.drives.behind().any():
+            if drive_round == MAX_ROUNDS or not self.drives.behind(gap).any():
                 break
-            self.drives.launch_raise(self.state.x, self.system.worlds.active)
+            self.drives.launch_raise(self.state.x, gap, self.system.worlds.active)
             self.system.worlds.iterations.zero_()
 
     def _iterate(self, report: StepReport) -> None:
@@ -311,11 +312,11 @@ class Newton:
             report.candidates = int(s.candidates.count.numpy()[0])
             report.min_distance = float(w.min_gap.numpy().min())
         adhesion = [sentence for term in s.interfaces for sentence in term.messages(self.options)]
-        report.messages = (*_messages(report, self.drives, self.options), *adhesion)
+        report.messages = (*_messages(report, self.drives, self.options, w.min_gap), *adhesion)
         report.stage_seconds = dict(self.stages.seconds)
 
 
-def _messages(report: StepReport, drives: DriveControl, options: Options) -> list[str]:
+def _messages(report: StepReport, drives: DriveControl, options: Options, gap: wp.array) -> list[str]:
     found = []
     if report.stalled:
         found.append("line search found no descent: the step was cut short (still intersection-free)")
@@ -325,7 +326,7 @@ def _messages(report: StepReport, drives: DriveControl, options: Options) -> lis
             f"tolerance {options.newton_tolerance:g} m/s "
             f"(Options.newton_max_iterations={options.newton_max_iterations})"
         )
-    found += drives.blocked()
+    found += drives.blocked(gap)
     if report.overflow:
         found.append(report.overflow)
     return found
