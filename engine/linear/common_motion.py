@@ -332,7 +332,8 @@ class CommonMotion:
         m = self.model
         wp.launch(
             seed_kernel, m.num_nodes,
-            [self.member, self.needed, node_free, m.node_body, m.body_node, x, m.node_world, self.middle, self.number, self.size],
+            [self.member, self.needed, node_free, m.node_body, m.body_node, x, m.node_world, self.middle, self.number,
+             self.size],
             [self.modes], device=self.device,
         )  # fmt: skip
         for mode, product in self.rows:

@@ -8,6 +8,9 @@ iterations to squeeze A back. So the end is put at
 
 and points go to it along straight chords, which is what CCD and line search check. A step that CCD bounds at a share
 of itself ends on the arc again: the end is moved to that share, and checked anew along the new chord.
+
+Bodies that tape sticks to stay on their tangents. The vertices stuck to them do too, a ring of tape off the arc of its
+core is stretched by it, and the overshoots of a pulled roll that the core then let pass took twice the iterations.
 """
 
 from __future__ import annotations
@@ -44,6 +47,7 @@ def bend_kernel(
     body_node: wp.array(dtype=int),
     node_world: wp.array(dtype=int),
     x: wp.array(dtype=wp.vec3d),
+    straight: wp.array(dtype=int),
     # In and out:
     dx: wp.array(dtype=wp.vec3d),
     # Out:
@@ -51,9 +55,12 @@ def bend_kernel(
     strain_out: wp.array(dtype=wp.mat33d),
     largest_turn: wp.array(dtype=wp.float64),
 ):
-    """From tangent to arc. largest_turn: by world, atomic max [rad]."""
+    """From tangent to arc. straight: bodies by their first node that stay on the tangent. largest_turn: by world,
+    atomic max [rad]."""
     b = wp.tid()
     f = body_node[b]
+    if straight[f] == 1:
+        return
     a = body_matrix(x, f)
     rate = body_matrix(dx, f) * wp.inverse(a)
     turn = vector_of(rate)
@@ -71,6 +78,7 @@ def read_kernel(
     body_node: wp.array(dtype=int),
     node_world: wp.array(dtype=int),
     x: wp.array(dtype=wp.vec3d),
+    straight: wp.array(dtype=int),
     dx: wp.array(dtype=wp.vec3d),
     turn_out: wp.array(dtype=wp.vec3d),
     strain_out: wp.array(dtype=wp.mat33d),
@@ -79,6 +87,8 @@ def read_kernel(
     """The arc whose chord dx is: turn and strain of A + dA = exp(W) (1 + S) A."""
     b = wp.tid()
     f = body_node[b]
+    if straight[f] == 1:
+        return
     whole = (body_matrix(x, f) + body_matrix(dx, f)) * wp.inverse(body_matrix(x, f))
     skew = vector_of(whole)
     sine = wp.length(skew)
@@ -101,16 +111,19 @@ def shorten_kernel(
     x: wp.array(dtype=wp.vec3d),
     turn: wp.array(dtype=wp.vec3d),
     strain: wp.array(dtype=wp.mat33d),
+    straight: wp.array(dtype=int),
+    largest_turn: wp.array(dtype=wp.float64),
+    bent: wp.float64,
     dx: wp.array(dtype=wp.vec3d),
 ):
-    """Every world's motion to the share `s.bound` of what it is now, bodies along their arcs."""
+    """The motion of worlds in which a body turns far to the share `s.bound` of what it is now, along the arcs."""
     i = wp.tid()
     w = node_world[i]
     share = s.bound[w]
-    if share < wp.float64(1.0):
+    if share < wp.float64(1.0) and largest_turn[w] > bent:
         b = node_body[i]
         column = int(-1)
-        if b >= 0:
+        if b >= 0 and straight[i] == 0:
             column = i - body_node[b] - 1
         if column < 0:
             dx[i] = dx[i] * share
@@ -122,11 +135,12 @@ def shorten_kernel(
 
 
 @wp.kernel
-def keep_share_kernel(s: Worlds):
+def keep_share_kernel(s: Worlds, largest_turn: wp.array(dtype=wp.float64), bent: wp.float64):
     """The slope stays that along the tangent: the arc leaves in its direction."""
     w = wp.tid()
-    s.share[w] = s.share[w] * s.bound[w]
-    s.slope[w] = s.slope[w] * s.bound[w]
+    if largest_turn[w] > bent:
+        s.share[w] = s.share[w] * s.bound[w]
+        s.slope[w] = s.slope[w] * s.bound[w]
 
 
 class Arcs:
@@ -136,6 +150,7 @@ class Arcs:
         self.model, self.device = model, model.device
         self.count = model.num_worlds * model.bodies_per_world
         size = max(self.count, 1)
+        self.straight = wp.zeros(model.num_nodes, dtype=int, device=self.device)  # nodes of bodies that tape sticks to
         self.turn = wp.zeros(size, dtype=wp.vec3d, device=self.device)
         self.strain = wp.zeros(size, dtype=wp.mat33d, device=self.device)
         self.largest_turn = wp.zeros(model.num_worlds, dtype=wp.float64, device=self.device)
@@ -152,7 +167,8 @@ class Arcs:
         self.largest_turn.zero_()
         m = self.model
         wp.launch(
-            kernel, self.count, [m.body_node, m.node_world, x, dx, self.turn, self.strain, self.largest_turn],
+            kernel, self.count,
+            [m.body_node, m.node_world, x, self.straight, dx, self.turn, self.strain, self.largest_turn],
             device=self.device,
         )  # fmt: skip
 
@@ -161,9 +177,12 @@ class Arcs:
         m = self.model
         wp.launch(
             shorten_kernel, m.num_nodes,
-            [worlds, m.node_body, m.node_world, m.body_node, x, self.turn, self.strain, dx], device=self.device,
+            [worlds, m.node_body, m.node_world, m.body_node, x, self.turn, self.strain,
+             self.straight, self.largest_turn, wp.float64(BENT), dx], device=self.device,
         )  # fmt: skip
-        wp.launch(keep_share_kernel, m.num_worlds, [worlds], device=self.device)
+        wp.launch(
+            keep_share_kernel, m.num_worlds, [worlds, self.largest_turn, wp.float64(BENT)], device=self.device
+        )
 
     def bent(self):
         """Worlds in which a body turns by more than BENT, bool (W,); a host read."""

@@ -53,7 +53,7 @@ class Newton:
         stages.add("bound", s.bound_step)
         stages.add("shorten", s.shorten_along_arcs)
         stages.add("open search", s.open_search)
-        stages.add("try", s.try_whole)
+        stages.add("try", s.try_arcs)
         stages.add("give up", s.give_up)
         stages.add("energy", s.evaluate_current)
         stages.add("search", s.line_search)
@@ -77,6 +77,7 @@ class Newton:
         if s.common.possible:
             s.common.launch_members(s.state.x)
             s.self_stress.launch_within(s.common.member)
+            wp.copy(s.arcs.straight, s.common.member)
         s.lag_friction()
         s.soften_guess()
         if s.has_bodies:
@@ -195,7 +196,7 @@ class Newton:
         """Line search where a body turns far: each trial ends on its arc, and its chord is checked anew. At the first
         trial "bound" has been run."""
         w = self.system.worlds
-        for _ in range(self.options.line_search_max + 1):
+        for _ in range(self.options.line_search_max):
             if (w.bound.numpy() < 1.0).any():
                 self._shorten(report)
             self.stages.run("try")

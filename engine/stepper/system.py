@@ -27,12 +27,13 @@ from engine.stepper import predict, stretch, worlds
 from engine.stepper.arcs import Arcs
 from engine.stepper.embed import PointMap
 from engine.stepper.residual import Residual
+from engine.stepper.search import LineSearch
 from engine.types import Model, State
 
 FEWEST_CONTACTS, CONTACTS_A_WORLD = 1024, 32  # stencils to begin with
 
 
-class System:
+class System(LineSearch):
     def __init__(self, model: Model, state: State, options: Options, interfaces: tuple = (), reserve: tuple = (0, 0)):
         """interfaces: further stencil terms with a history of their own (engine.contact.term.StencilTerm); reserve:
         candidates and contacts to expect, 0 = unknown."""
@@ -427,38 +428,6 @@ class System:
             device=self.device,
         )
 
-    def read_arcs(self) -> None:
-        """Of the start guess."""
-        wp.launch(worlds.whole_share_kernel, self.num_worlds, [self.worlds], device=self.device)
-        self.arcs.launch_read(self.state.x, self.dx)
-
-    def shorten_along_arcs(self) -> None:
-        """The motion to the share of it that `bound_step` allows."""
-        self.arcs.launch_shorten(self.worlds, self.state.x, self.dx)
-        self.map.launch_displacements(self.dx, self.points_dx)
-        self._measure_longest()
-
-    def open_search(self) -> None:
-        wp.launch(worlds.open_search_kernel, self.num_worlds, [self.worlds], device=self.device)
-
-    def try_whole(self) -> None:
-        """One trial of the line search; see Newton._search_along_arcs."""
-        w = self.worlds
-        wp.launch(worlds.whole_trial_kernel, self.num_worlds, [w], device=self.device)
-        self._try()
-        wp.launch(worlds.judge_whole_kernel, self.num_worlds, [w], device=self.device)
-
-    def give_up(self) -> None:
-        wp.launch(worlds.give_up_kernel, self.num_worlds, [self.worlds], device=self.device)
-
-    def _try(self) -> None:
-        w, m = self.worlds, self.model
-        wp.launch(
-            worlds.trial_kernel, m.num_nodes, [w, m.node_world, self.state.x, self.dx], [self.trial], device=self.device
-        )
-        self.map.launch_positions(self.trial, self.points_trial)
-        self.evaluate(self.trial_inputs, self.trial, w.trial_energy)
-
     def shorten(self, share: np.ndarray) -> None:
         """Cut the motion of each world to a share of itself, (W,)."""
         factor = wp.array(share, dtype=wp.float64, device=self.device)
@@ -478,64 +447,6 @@ class System:
         )
         wp.launch(stretch.factor_kernel, self.num_worlds, [w], device=self.device)
         wp.launch(stretch.scale_kernel, m.num_nodes, [w, m.node_world, self.dx], device=self.device)
-
-    def evaluate(self, inputs, x_nodes, world_energy) -> None:
-        world_energy.zero_()
-        self.assembly.launch_value(inputs, x_nodes, self.x_tilde, world_energy)
-        if self.has_contact:
-            wp.launch(
-                narrow.value_kernel,
-                self.stride,
-                [self.list, inputs.x, self.near, self.near_count, self.stride],
-                [world_energy],
-                device=self.device,
-            )
-            for term in self.terms:
-                term.launch_value(inputs, world_energy)
-
-    def evaluate_current(self) -> None:
-        self.evaluate(self.inputs, self.state.x, self.worlds.energy)
-
-    def line_search(self) -> None:
-        w = self.worlds
-        self.search_halvings.zero_()
-        wp.launch(worlds.begin_search_kernel, 1, [w, self.search_condition], device=self.device)
-
-        def attempt():
-            self._try()
-            wp.launch(
-                worlds.judge_kernel,
-                1,
-                [w, self.options.line_search_max, self.search_condition, self.search_halvings],
-                device=self.device,
-            )
-
-        wp.capture_while(self.search_condition, attempt)
-
-    def accept(self) -> None:
-        w = self.worlds
-        wp.launch(
-            worlds.accept_kernel,
-            self.model.num_nodes,
-            [w, self.model.node_world, self.dx],
-            [self.state.x, self.accepted],
-            device=self.device,
-        )
-        self.map.launch_positions(self.state.x, self.points)
-        self.map.launch_displacements(self.accepted, self.points_dx)
-        for energy in self.energies:
-            energy.launch_after_update(self.inputs, self.points_dx, w.active)
-        wp.launch(
-            worlds.converge_kernel,
-            1,
-            [w, self.tolerance, wp.float64(self.options.contact_tolerance), self.force_floor]
-            + [
-                self.cg.scalars.broken,
-                self.options.newton_max_iterations,
-                self.remaining,
-            ],
-            device=self.device,
-        )
 
     def end_histories(self) -> None:
         """Histories of interfaces advance once a step, at its final positions, with contact detected anew."""

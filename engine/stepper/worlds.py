@@ -172,12 +172,16 @@ def open_search_kernel(s: Worlds):
 
 
 @wp.kernel
-def whole_trial_kernel(s: Worlds):
-    """Searching worlds try all that is admissible of their present displacement."""
+def arc_trial_kernel(s: Worlds, largest_turn: wp.array(dtype=wp.float64), bent: wp.float64):
+    """Searching worlds try all that is admissible of their present displacement; where no body turns far that is
+    halved as in `judge_kernel`."""
     w = wp.tid()
     if s.searching[w] == 1:
-        s.alpha[w] = s.bound[w]
-        s.smallest_bound[w] = wp.min(s.smallest_bound[w], s.share[w] * s.bound[w])
+        if largest_turn[w] > bent or s.alpha[w] == wp.float64(0.0):
+            s.alpha[w] = s.bound[w]
+            s.smallest_bound[w] = wp.min(s.smallest_bound[w], s.share[w] * s.bound[w])
+        else:
+            s.alpha[w] = s.alpha[w] * wp.float64(0.5)
 
 
 @wp.func
@@ -189,8 +193,8 @@ def accepted(s: Worlds, w: int) -> bool:
 
 
 @wp.kernel
-def judge_whole_kernel(s: Worlds):
-    """The refused ones are to go half as far: bound 1/2, the others 1."""
+def judge_arc_kernel(s: Worlds):
+    """The refused ones are to go half as far: bound 1/2 for `shorten_kernel` of arcs.py, the others 1."""
     w = wp.tid()
     s.bound[w] = wp.float64(1.0)
     if s.searching[w] == 1:

@@ -52,6 +52,7 @@ def test_the_end_is_on_the_arc(share):
 def test_slope_follows_the_share():
     """The arc leaves along the tangent, so Armijo's slope is the tangent's, times the share."""
     s = one_body().newton.system
+    s.arcs.largest_turn.fill_(1.0)
     s.worlds.slope.fill_(-3.0)
     s.worlds.share.fill_(1.0)
     s.worlds.bound.fill_(0.25)

@@ -1,0 +1,108 @@
+"""Line search of the Newton system: trials by world, along chords or arcs, and what follows an accepted step.
+
+A part of `System`, whose arrays it uses; `newton.py` says in which order its stages run.
+"""
+
+from __future__ import annotations
+
+import warp as wp
+
+from engine.contact import narrow
+from engine.stepper import worlds
+from engine.stepper.arcs import BENT
+
+
+class LineSearch:
+    """Base of engine.stepper.system.System."""
+
+    def read_arcs(self) -> None:
+        """Of the start guess."""
+        wp.launch(worlds.whole_share_kernel, self.num_worlds, [self.worlds], device=self.device)
+        self.arcs.launch_read(self.state.x, self.dx)
+
+    def shorten_along_arcs(self) -> None:
+        """The motion to the share of it that `bound_step` allows."""
+        self.arcs.launch_shorten(self.worlds, self.state.x, self.dx)
+        self.map.launch_displacements(self.dx, self.points_dx)
+        self._measure_longest()
+
+    def open_search(self) -> None:
+        wp.launch(worlds.open_search_kernel, self.num_worlds, [self.worlds], device=self.device)
+
+    def try_arcs(self) -> None:
+        """One trial of the line search; see Newton._search_along_arcs."""
+        w = self.worlds
+        wp.launch(
+            worlds.arc_trial_kernel, self.num_worlds, [w, self.arcs.largest_turn, wp.float64(BENT)], device=self.device
+        )
+        self._try()
+        wp.launch(worlds.judge_arc_kernel, self.num_worlds, [w], device=self.device)
+
+    def give_up(self) -> None:
+        wp.launch(worlds.give_up_kernel, self.num_worlds, [self.worlds], device=self.device)
+
+    def _try(self) -> None:
+        w, m = self.worlds, self.model
+        wp.launch(
+            worlds.trial_kernel, m.num_nodes, [w, m.node_world, self.state.x, self.dx], [self.trial], device=self.device
+        )
+        self.map.launch_positions(self.trial, self.points_trial)
+        self.evaluate(self.trial_inputs, self.trial, w.trial_energy)
+
+    def evaluate(self, inputs, x_nodes, world_energy) -> None:
+        world_energy.zero_()
+        self.assembly.launch_value(inputs, x_nodes, self.x_tilde, world_energy)
+        if self.has_contact:
+            wp.launch(
+                narrow.value_kernel,
+                self.stride,
+                [self.list, inputs.x, self.near, self.near_count, self.stride],
+                [world_energy],
+                device=self.device,
+            )
+            for term in self.terms:
+                term.launch_value(inputs, world_energy)
+
+    def evaluate_current(self) -> None:
+        self.evaluate(self.inputs, self.state.x, self.worlds.energy)
+
+    def line_search(self) -> None:
+        w = self.worlds
+        self.search_halvings.zero_()
+        wp.launch(worlds.begin_search_kernel, 1, [w, self.search_condition], device=self.device)
+
+        def attempt():
+            self._try()
+            wp.launch(
+                worlds.judge_kernel,
+                1,
+                [w, self.options.line_search_max, self.search_condition, self.search_halvings],
+                device=self.device,
+            )
+
+        wp.capture_while(self.search_condition, attempt)
+
+    def accept(self) -> None:
+        w = self.worlds
+        wp.launch(
+            worlds.accept_kernel,
+            self.model.num_nodes,
+            [w, self.model.node_world, self.dx],
+            [self.state.x, self.accepted],
+            device=self.device,
+        )
+        self.map.launch_positions(self.state.x, self.points)
+        self.map.launch_displacements(self.accepted, self.points_dx)
+        for energy in self.energies:
+            energy.launch_after_update(self.inputs, self.points_dx, w.active)
+        wp.launch(
+            worlds.converge_kernel,
+            1,
+            [w, self.tolerance, wp.float64(self.options.contact_tolerance), self.force_floor]
+            + [
+                self.cg.scalars.broken,
+                self.options.newton_max_iterations,
+                self.remaining,
+            ],
+            device=self.device,
+        )
