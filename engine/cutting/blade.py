@@ -110,7 +110,7 @@ class BladeCutter:
         self.waiting.clear()
 
     def memory(self) -> tuple[dict[str, int], set[str]]:
-        """What `remember` takes, to go on as if the state had not been set: it decides the next cut beside the state."""
+        """What `remember` takes, to go on as if the state had not been set: it decides the next cut as well."""
         return dict(self.pressed_steps), set(self.waiting)
 
     def remember(self, memory: tuple[dict[str, int], set[str]]) -> None:

@@ -50,6 +50,7 @@ def run(tmp_path_factory):
         patch.setenv("TACKTILE_DATA_DIR", str(folder / "data"))
         (folder / "goals.yaml").write_text(yaml.safe_dump({"goals": GOALS}))
         options = RunOptions(
+            scene="strip_on_box",
             input=f"scripted:{folder / 'goals.yaml'}", record=folder / "episodes", headless=True, compute="cpu",
             no_pictures=True, state_log=folder / "log", overrides=SLIPPERY,
         )  # fmt: skip
