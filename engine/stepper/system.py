@@ -60,7 +60,7 @@ class System(LineSearch):
         self.energies = [e for e in model.energies if e.num_elements > 0]
         self.map = PointMap(model)
         self.arcs = Arcs(model)
-        self.has_bodies = self.arcs.count > 0 and options.newton == "guided"
+        self.has_bodies = False  # arcs rest: batches differed from solo runs with them; see bodies_turn_along_arcs.md
         self.num_worlds = w
         self.search_condition = wp.zeros(1, dtype=int, device=device)
         self.search_halvings = wp.zeros(1, dtype=int, device=device)

@@ -67,6 +67,7 @@ def test_a_quick_turn_without_a_guess_takes_few_iterations():
     x = engine.state.x.numpy()
     state["v"][:4] = np.concatenate([[np.zeros(3)], np.cross([0.0, 15.0, 0.0], x[1:4])])
     engine.set_state(state)
+    engine.newton.system.has_bodies = True
     report = engine.step()
     a = matrix(engine.state.x.numpy())
     assert report.converged and a.T @ a == pytest.approx(np.eye(3), abs=1e-6)
@@ -86,6 +87,7 @@ def test_a_turn_into_a_wall_keeps_its_distance():
     x = engine.state.x.numpy()
     state["v"][:4] = np.concatenate([[np.zeros(3)], np.cross([0.0, 25.0, 0.0], x[1:4])])
     engine.set_state(state)
+    engine.newton.system.has_bodies = True
     shares = []
     for _ in range(6):
         report = engine.step(on_iteration=lambda: shares.append(float(engine.newton.system.worlds.share.numpy()[0])))
