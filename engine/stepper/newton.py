@@ -51,10 +51,6 @@ class Newton:
         stages.add("solve plain", s.solve_plain)
         stages.add("update", s.measure_update)
         stages.add("bound", s.bound_step)
-        stages.add("shorten", s.shorten_along_arcs)
-        stages.add("open search", s.open_search)
-        stages.add("try", s.try_arcs)
-        stages.add("give up", s.give_up)
         stages.add("energy", s.evaluate_current)
         stages.add("search", s.line_search)
         stages.add("accept", s.accept)
@@ -77,11 +73,8 @@ class Newton:
         if s.common.possible:
             s.common.launch_members(s.state.x)
             s.self_stress.launch_within(s.common.member)
-            wp.copy(s.arcs.straight, s.common.member)
         s.lag_friction()
         s.soften_guess()
-        if s.has_bodies:
-            s.read_arcs()
 
     # reading between steps ------------------------------------------------------------------------------------------
     def _read(self) -> None:
@@ -132,10 +125,6 @@ class Newton:
         s.common.read()
         if self._update_candidates(report):  # the guess has changed: it must still be one that the list covers
             self.stages.run("detect")
-        if s.has_bodies and s.arcs.bent().any():
-            self.stages.run("bound")
-            if (s.worlds.bound.numpy() < 1.0).any():
-                self._shorten(report)
         self.stages.run_joined("start", "hold")
 
     def _refresh_friction(self, report: StepReport) -> None:
@@ -179,37 +168,13 @@ class Newton:
                 self._mend_direction(report)
             if self._update_candidates(report):
                 stages.run("detect")
-            if s.has_bodies and s.arcs.bent().any():
-                stages.run_joined("open search", "bound", *energy)
-                self._search_along_arcs(report)
-                stages.run("accept")
-            else:
-                stages.run_joined("bound", *energy, "search", "accept")
+            stages.run_joined("bound", *energy, "search", "accept")
             energy = ()
             report.newton_iterations += 1
             if self.on_iteration is not None:
                 self.on_iteration()
             if s.remaining.numpy()[0] == 0:
                 return
-
-    def _search_along_arcs(self, report: StepReport) -> None:
-        """Line search where a body turns far: each trial ends on its arc, and its chord is checked anew. At the first
-        trial "bound" has been run."""
-        w = self.system.worlds
-        for _ in range(self.options.line_search_max):
-            if (w.bound.numpy() < 1.0).any():
-                self._shorten(report)
-            self.stages.run("try")
-            if not w.searching.numpy().any():
-                return
-            self._shorten(report)
-        self.stages.run("give up")
-
-    def _shorten(self, report: StepReport) -> None:
-        self.stages.run("shorten")
-        if self._update_candidates(report):
-            self.stages.run("detect")
-        self.stages.run("bound")
 
     def _mend_direction(self, report: StepReport) -> None:
         """Other ways to a direction for the worlds in which the solver found none; the others keep theirs."""

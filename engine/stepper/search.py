@@ -1,4 +1,4 @@
-"""Line search of the Newton system: trials by world, along chords or arcs, and what follows an accepted step.
+"""Line search of the Newton system: trials by world, and what follows an accepted step.
 
 A part of `System`, whose arrays it uses; `newton.py` says in which order its stages run.
 """
@@ -9,45 +9,10 @@ import warp as wp
 
 from engine.contact import narrow
 from engine.stepper import worlds
-from engine.stepper.arcs import BENT
 
 
 class LineSearch:
     """Base of engine.stepper.system.System."""
-
-    def read_arcs(self) -> None:
-        """Of the start guess."""
-        wp.launch(worlds.whole_share_kernel, self.num_worlds, [self.worlds], device=self.device)
-        self.arcs.launch_read(self.state.x, self.dx)
-
-    def shorten_along_arcs(self) -> None:
-        """The motion to the share of it that `bound_step` allows."""
-        self.arcs.launch_shorten(self.worlds, self.state.x, self.dx)
-        self.map.launch_displacements(self.dx, self.points_dx)
-        self._measure_longest()
-
-    def open_search(self) -> None:
-        wp.launch(worlds.open_search_kernel, self.num_worlds, [self.worlds], device=self.device)
-
-    def try_arcs(self) -> None:
-        """One trial of the line search; see Newton._search_along_arcs."""
-        w = self.worlds
-        wp.launch(
-            worlds.arc_trial_kernel, self.num_worlds, [w, self.arcs.largest_turn, wp.float64(BENT)], device=self.device
-        )
-        self._try()
-        wp.launch(worlds.judge_arc_kernel, self.num_worlds, [w], device=self.device)
-
-    def give_up(self) -> None:
-        wp.launch(worlds.give_up_kernel, self.num_worlds, [self.worlds], device=self.device)
-
-    def _try(self) -> None:
-        w, m = self.worlds, self.model
-        wp.launch(
-            worlds.trial_kernel, m.num_nodes, [w, m.node_world, self.state.x, self.dx], [self.trial], device=self.device
-        )
-        self.map.launch_positions(self.trial, self.points_trial)
-        self.evaluate(self.trial_inputs, self.trial, w.trial_energy)
 
     def evaluate(self, inputs, x_nodes, world_energy) -> None:
         world_energy.zero_()
@@ -67,12 +32,17 @@ class LineSearch:
         self.evaluate(self.inputs, self.state.x, self.worlds.energy)
 
     def line_search(self) -> None:
-        w = self.worlds
+        w, n = self.worlds, self.model.num_nodes
         self.search_halvings.zero_()
         wp.launch(worlds.begin_search_kernel, 1, [w, self.search_condition], device=self.device)
 
         def attempt():
-            self._try()
+            wp.launch(
+                worlds.trial_kernel, n, [w, self.model.node_world, self.state.x, self.dx], [self.trial],
+                device=self.device,
+            )  # fmt: skip
+            self.map.launch_positions(self.trial, self.points_trial)
+            self.evaluate(self.trial_inputs, self.trial, w.trial_energy)
             wp.launch(
                 worlds.judge_kernel,
                 1,

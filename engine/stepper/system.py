@@ -24,7 +24,6 @@ from engine.linear.pcg import ConjugateGradients
 from engine.linear.self_stress import SelfStress
 from engine.options import Options
 from engine.stepper import predict, stretch, worlds
-from engine.stepper.arcs import Arcs
 from engine.stepper.embed import PointMap
 from engine.stepper.residual import Residual
 from engine.stepper.search import LineSearch
@@ -59,8 +58,6 @@ class System(LineSearch):
                 energy.set_extrapolation(options.membrane_extrapolation)
         self.energies = [e for e in model.energies if e.num_elements > 0]
         self.map = PointMap(model)
-        self.arcs = Arcs(model)
-        self.has_bodies = False  # arcs rest: batches differed from solo runs with them; see bodies_turn_along_arcs.md
         self.num_worlds = w
         self.search_condition = wp.zeros(1, dtype=int, device=device)
         self.search_halvings = wp.zeros(1, dtype=int, device=device)
@@ -394,14 +391,8 @@ class System(LineSearch):
         w.update.zero_()
         self.map.launch_update_size(self.points_dx, w.update)
         wp.launch(worlds.limit_kernel, self.model.num_nodes, [w, self.model.node_world, self.dx], device=self.device)
-        wp.launch(worlds.bound_longest_kernel, self.num_worlds, [w], device=self.device)
-        wp.launch(worlds.whole_share_kernel, self.num_worlds, [w], device=self.device)
-        self._measure_slope()
-        if self.has_bodies:
-            self.arcs.launch_bend(self.state.x, self.dx)
         self.map.launch_displacements(self.dx, self.points_dx)
-        if self.has_bodies:
-            self._measure_longest()
+        wp.launch(worlds.bound_longest_kernel, self.num_worlds, [w], device=self.device)
         w.contact_force.zero_()
         w.force_change.zero_()
         if self.has_contact:
@@ -414,17 +405,11 @@ class System(LineSearch):
                 [w.contact_force, w.force_change],
                 device=self.device,
             )
-
-    def _measure_longest(self) -> None:
-        self.worlds.longest.zero_()
-        self.map.launch_update_size(self.points_dx, self.worlds.longest)
-
-    def _measure_slope(self) -> None:
-        self.worlds.slope.zero_()
+        w.slope.zero_()
         wp.launch(
             worlds.slope_kernel,
             self.model.num_nodes,
-            [self.worlds, self.model.node_world, self.assembly.gradient, self.dx],
+            [w, self.model.node_world, self.assembly.gradient, self.dx],
             device=self.device,
         )
 

@@ -22,7 +22,6 @@ class Worlds:
     stalled: wp.array(dtype=int)  # line search found no descent in this step
     alpha: wp.array(dtype=wp.float64)  # step length
     bound: wp.array(dtype=wp.float64)  # admissible step of the current update
-    share: wp.array(dtype=wp.float64)  # of the update that the present displacement is; see arcs.py
     smallest_bound: wp.array(dtype=wp.float64)  # smallest bound met in the step
     update: wp.array(dtype=wp.float64)  # largest raw update [m]
     reach: wp.array(dtype=wp.float64)  # longest displacement that one iteration may try [m]
@@ -62,12 +61,6 @@ def begin_step_kernel(s: Worlds):
 def open_bound_kernel(s: Worlds):
     w = wp.tid()
     s.bound[w] = wp.float64(1.0)
-
-
-@wp.kernel
-def whole_share_kernel(s: Worlds):
-    w = wp.tid()
-    s.share[w] = wp.float64(1.0)
 
 
 @wp.kernel
@@ -165,58 +158,6 @@ def begin_search_kernel(s: Worlds, condition: wp.array(dtype=int)):
 
 
 @wp.kernel
-def open_search_kernel(s: Worlds):
-    w = wp.tid()
-    s.searching[w] = s.active[w]
-    s.alpha[w] = wp.float64(0.0)
-
-
-@wp.kernel
-def arc_trial_kernel(s: Worlds, largest_turn: wp.array(dtype=wp.float64), bent: wp.float64):
-    """Searching worlds try all that is admissible of their present displacement; where no body turns far that is
-    halved as in `judge_kernel`."""
-    w = wp.tid()
-    if s.searching[w] == 1:
-        if largest_turn[w] > bent or s.alpha[w] == wp.float64(0.0):
-            s.alpha[w] = s.bound[w]
-            s.smallest_bound[w] = wp.min(s.smallest_bound[w], s.share[w] * s.bound[w])
-        else:
-            s.alpha[w] = s.alpha[w] * wp.float64(0.5)
-
-
-@wp.func
-def accepted(s: Worlds, w: int) -> bool:
-    """Armijo. Energies carry rounding of about 1e-15 of their size; without the last term a converged state would
-    stall."""
-    allowed = s.energy[w] + wp.float64(1e-4) * s.alpha[w] * s.slope[w] + wp.float64(1e-13) * wp.abs(s.energy[w])
-    return s.trial_energy[w] <= allowed
-
-
-@wp.kernel
-def judge_arc_kernel(s: Worlds):
-    """The refused ones are to go half as far: bound 1/2 for `shorten_kernel` of arcs.py, the others 1."""
-    w = wp.tid()
-    s.bound[w] = wp.float64(1.0)
-    if s.searching[w] == 1:
-        if accepted(s, w):
-            s.searching[w] = 0
-            s.energy[w] = s.trial_energy[w]
-        else:
-            s.bound[w] = wp.float64(0.5)
-            s.halvings[w] = s.halvings[w] + 1
-
-
-@wp.kernel
-def give_up_kernel(s: Worlds):
-    """No step where every trial was refused."""
-    w = wp.tid()
-    if s.searching[w] == 1:
-        s.searching[w] = 0
-        s.alpha[w] = wp.float64(0.0)
-        s.stalled[w] = 1
-
-
-@wp.kernel
 def trial_kernel(
     s: Worlds,
     node_world: wp.array(dtype=int),
@@ -235,7 +176,9 @@ def judge_kernel(s: Worlds, max_halvings: int, condition: wp.array(dtype=int), h
     halvings[0] = halvings[0] + 1
     for w in range(s.active.shape[0]):
         if s.searching[w] == 1:
-            if accepted(s, w):
+            # energies carry rounding of about 1e-15 of their size; without the last term a converged state would stall
+            allowed = s.energy[w] + wp.float64(1e-4) * s.alpha[w] * s.slope[w] + wp.float64(1e-13) * wp.abs(s.energy[w])
+            if s.trial_energy[w] <= allowed:
                 s.searching[w] = 0
                 s.energy[w] = s.trial_energy[w]
             elif halvings[0] >= max_halvings:
