@@ -144,6 +144,12 @@ class Desk:
         finally:
             self.xdo("keyup", key)
 
+    def use_world_directions(self) -> None:
+        """By key, until the tool goes along the world's axes."""
+        while (now := self.last()["frame"]) != "world":
+            self.press("f")
+            self.wait(lambda f, before=now: f["frame"] != before, "the next frame of the directions")
+
     def picture(self, name: str) -> np.ndarray:
         from PIL import Image
 

@@ -33,9 +33,7 @@ class Teleoperation:
     def drive(self) -> None:
         desk = self.desk
         desk.click("overlay.close")
-        while (now := desk.last()["frame"]) != "world":
-            desk.press("f")
-            desk.wait(lambda f, before=now: f["frame"] != before, "the next frame of the directions")
+        desk.use_world_directions()
         desk.press("minus")  # half the speed for the last centimetre
         desk.press("r")
         desk.wait(lambda f: f["record"]["state"] == "REC", "the recording")

@@ -30,9 +30,7 @@ class Session:
     def drive(self) -> None:
         desk = self.desk
         desk.click("overlay.close")
-        while (now := desk.last()["frame"]) != "world":
-            desk.press("f")
-            desk.wait(lambda f, before=now: f["frame"] != before, "the next frame of the directions")
+        desk.use_world_directions()
         desk.press("r")
         self.began = desk.wait(lambda f: f["record"]["state"] == "REC", "the recording", PATIENCE)
         low = self.tool(self.began, "left")["reached"][2] - 0.04

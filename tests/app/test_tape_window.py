@@ -20,10 +20,7 @@ class Payout:
         command = ["launch.py", "run", "payout", "--compute", "cpu", "--set", "roll.turns=2"]
         self.desk = desk = Desk(folder, [*command, "--state-log", str(folder / "log.jsonl")])
         try:
-            while desk.last()["frame"] != "world":
-                now = desk.last()["frame"]
-                desk.press("f")
-                desk.wait(lambda f, before=now: f["frame"] != before, "the next frame of the directions")
+            desk.use_world_directions()
             desk.press("minus")
             away = lambda f: f["tools"]["hub"]["reached"][0] < -0.08  # noqa: E731
             self.pulled = desk.hold("a", away, "the hub moving away", 120.0)
