@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.types import mesh_pose
+
 LEAD = 0.03  # [m] that a target may run ahead of a tool that is held back
 LEAD_ANGLE = 0.3  # [rad]
 
@@ -57,10 +59,8 @@ class ToolDriver:
     def reached(self) -> np.ndarray:
         """World from the tool's mesh frame, (W, 4, 4)."""
         info = self.engine.model.bodies[self.tool.palm]
-        x = self.engine.state.x.numpy().reshape(len(self.pose), -1, 3)[:, info.node : info.node + 4]
-        poses = np.tile(np.eye(4), (len(x), 1, 1))
-        poses[:, :3, 3], poses[:, :3, :3] = x[:, 0], np.swapaxes(x[:, 1:], 1, 2)
-        return poses @ info.com_from_mesh
+        x = self.engine.state.x.numpy().reshape(len(self.pose), -1, 3)
+        return mesh_pose(info, x[:, info.node : info.node + 4])
 
     def observe(self) -> np.ndarray:
         """Place [m], first two columns of the rotation, closure: float32 (W, 10)."""

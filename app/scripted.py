@@ -17,6 +17,7 @@ from devices.keymap import KeyMap
 from devices.mapping import MappingSettings
 from devices.rotations import nearest_rotation, quat_from_matrix, vector_from_quat
 from engine.asked import driven_bodies, driven_joints
+from engine.types import mesh_pose
 from scenes.motion import rotation_matrix
 
 GO_BACK = {"rewind", "last_stage", "load_checkpoint", "reset"}  # verbs after which the goals before come again
@@ -192,10 +193,7 @@ class SeeingOperator:
 
 def _pose(body, points: np.ndarray) -> np.ndarray:
     """World from the mesh frame of a body, (4, 4): what a tool's target is given in."""
-    pose = np.eye(4)
-    pose[:3, 3] = points[body.points]
-    pose[:3, :3] = points[body.points + 1 : body.points + 4].T
-    return pose @ np.asarray(body.com_from_mesh)
+    return mesh_pose(body, points[body.points : body.points + 4])
 
 
 def _closure(tool, frame, model, extra) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from engine.types import Control, Model, State
+from engine.types import Control, Model, State, mesh_pose
 
 
 def initial_state(model: Model, dt: float) -> State:
@@ -41,9 +41,7 @@ def initial_control(model: Model) -> Control:
     x = model.node_start.numpy().reshape(worlds, -1, 3)
     transforms = np.tile(np.eye(4), (worlds, len(driven), 1, 1))
     for d, body in enumerate(driven):
-        transforms[:, d, :3, 3] = x[:, body.node]
-        transforms[:, d, :3, :3] = np.swapaxes(x[:, body.node + 1 : body.node + 4], 1, 2)
-        transforms[:, d] = transforms[:, d] @ body.com_from_mesh
+        transforms[:, d] = mesh_pose(body, x[:, body.node : body.node + 4])
     targets = np.zeros((worlds, len(joints)))
     for j, joint in enumerate(joints):
         values = joint.coordinate.parameters["target"].reshape(worlds, -1)  # the device array has today's

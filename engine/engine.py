@@ -31,7 +31,7 @@ from engine.stepper.embed import PointMap
 from engine.stepper.newton import Newton
 from engine.tape.cluster import RollCluster
 from engine.topology import check_apart, make_cut, planned_cut, replay_cuts, restore_topology, start_from, topology_of
-from engine.types import Control, Model, Signals, StepReport
+from engine.types import Control, Model, Signals, StepReport, mesh_pose
 from engine.working import Working
 from engine.yielding import Yielding
 
@@ -248,11 +248,7 @@ class Engine:
         """Pose of a body's mesh frame in the world, (4, 4). The matrix part carries the small affine strain."""
         body = self._body(name)
         node = body.node + world * self.model.nodes_per_world
-        x = self.state.x.numpy()[node : node + 4]
-        pose = np.eye(4)
-        pose[:3, 3] = x[0]
-        pose[:3, :3] = x[1:].T
-        return pose @ body.com_from_mesh
+        return mesh_pose(body, self.state.x.numpy()[node : node + 4])
 
     def joint_position(self, name: str, world: int = 0) -> float:
         """Coordinate of a revolute or prismatic joint [rad or m]. Raises KeyError for another name."""

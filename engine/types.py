@@ -81,6 +81,16 @@ class BodyInfo:
     com_from_mesh: np.ndarray  # (4, 4): mesh frame -> body frame (origin at the centre of mass)
 
 
+def mesh_pose(body: BodyInfo, frame: np.ndarray) -> np.ndarray:
+    """World from the mesh frame of a body, (..., 4, 4). frame (..., 4, 3): origin [m] and the three columns of its
+    matrix, from its nodes or its frame points."""
+    pose = np.zeros((*frame.shape[:-2], 4, 4))
+    pose[..., 3, 3] = 1.0
+    pose[..., :3, 3] = frame[..., 0, :]
+    pose[..., :3, :3] = np.swapaxes(frame[..., 1:, :], -1, -2)
+    return pose @ np.asarray(body.com_from_mesh)
+
+
 @dataclass
 class JointInfo:
     name: str

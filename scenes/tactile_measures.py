@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.types import mesh_pose
+
 INSERTED = 0.75  # of the block's height: how deep the peg must stand
 UPRIGHT = 0.98  # cosine of the tilt at which the peg counts as standing
 
@@ -15,10 +17,7 @@ def body_poses(engine, body: str) -> np.ndarray:
     if body not in engine.model.bodies:
         raise KeyError(f"no body '{body}'; available: {', '.join(engine.model.bodies)}")
     info, worlds = engine.model.bodies[body], engine.model.num_worlds
-    x = engine.state.x.numpy().reshape(worlds, -1, 3)[:, info.node : info.node + 4]
-    poses = np.tile(np.eye(4), (worlds, 1, 1))
-    poses[:, :3, 3], poses[:, :3, :3] = x[:, 0], np.swapaxes(x[:, 1:], 1, 2)
-    return poses @ info.com_from_mesh
+    return mesh_pose(info, engine.state.x.numpy().reshape(worlds, -1, 3)[:, info.node : info.node + 4])
 
 
 def static_box(engine, mesh: str) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from app.view.shading import split_sharp_edges
 from engine.cameras import Surface
+from engine.types import mesh_pose
 
 GLOSS = {  # finish of a look -> strength of its highlight, and how often its cosine is squared
     "matte": (0.02, 3), "cardboard": (0.01, 3), "satin": (0.12, 4), "tape": (0.16, 5), "gel": (0.25, 6),
@@ -67,10 +68,7 @@ class SceneSurface:
 
 def body_pose(body: Any, points: np.ndarray) -> np.ndarray:
     """World from the mesh frame of a body, (4, 4), from its four frame points in a row of points (P, 3) [m]."""
-    pose = np.eye(4)
-    pose[:3, 3] = points[body.points]
-    pose[:3, :3] = points[body.points + 1 : body.points + 4].T
-    return pose @ np.asarray(body.com_from_mesh)
+    return mesh_pose(body, points[body.points : body.points + 4])
 
 
 def _floor(model: Any, points: np.ndarray) -> str:

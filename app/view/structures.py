@@ -14,6 +14,7 @@ from app.frame import Frame
 from app.tape import strip_rows
 from app.view import palette, tape_colors
 from app.view.shading import Slab, split_sharp_edges
+from engine.types import mesh_pose
 
 SHEET_HALF = 1.5e-4  # [m] half the drawn thickness of a sheet at least: thinner ones flicker on what they lie on
 MATERIALS = {  # finish of a scene's look -> material
@@ -303,8 +304,4 @@ class Structures:
 def body_transform(model, info, points: np.ndarray) -> np.ndarray:
     """Pose of a body's mesh, mesh frame to world, (4, 4), from the four frame points of its body."""
     body = list(model.bodies.values())[info.body]
-    frame = points[body.points : body.points + 4]  # origin and the three columns of A
-    out = np.eye(4)
-    out[:3, 3] = frame[0]
-    out[:3, :3] = frame[1:4].T
-    return out @ np.asarray(body.com_from_mesh)
+    return mesh_pose(body, points[body.points : body.points + 4])
