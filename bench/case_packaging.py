@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.registry import Emit, Unavailable
+from bench.registry import Emit
+from bench.script_watch import ScriptWatch
 from bench.scripted_run import Played, measure_run, play, repeats
-from bench.stress_run import IntersectionOracle
+from bench.stress_run import need_oracle
 
 DESCRIPTION = "a carton is closed, taped, cut and pressed by the script: stages, verdict, share of real time"
 SCENE = "box_packaging"
@@ -24,41 +25,13 @@ RETURN_EVERY = 190  # passes of the loop between two returns
 PAPER_REALTIME = 0.422  # paper T, box packaging at dt 1/30 s on an RTX 5090
 
 
-class Watch:
-    """Follows one run: when each stage was reached, and whether anything crosses."""
-
-    def __init__(self, emit: Emit):
-        self.emit = emit
-        self.reached: dict[str, float] = {}
-        self.crossings: list[bool] = []
-        self.mass: list[float] = []  # [kg] of all that is free or a body
-        self._oracle: dict[int, IntersectionOracle] = {}  # by topology: the cut makes another mesh
-
-    def __call__(self, session, frame) -> None:
-        for name, holds in frame.extra["guide"]["stages"].items():
-            if holds and name not in self.reached:
-                self.reached[name] = frame.time_sim
-                self.emit.status(f"{name} after {frame.time_sim:.1f} s")
-        if frame.index % LOOK_EVERY:
-            return
-        engine = session.engine
-        self.mass.append(total_mass(engine.model))
-        if engine.model.topology_version not in self._oracle:
-            fresh = IntersectionOracle(engine.model, engine.positions(), OVERLAPPING)
-            self._oracle[engine.model.topology_version] = fresh
-        self.crossings.append(self._oracle[engine.model.topology_version].intersects(engine.positions()))
-
-
 def run(emit: Emit, compute: str) -> None:
     """Prints how far it came, what the verdict says and what it cost; paper T's factor beside."""
-    try:
-        import ipctk  # noqa: F401
-    except ImportError as error:
-        raise Unavailable(f"ipctk looks for intersections ({error}): pip install 'tacktile[dev]'") from error
+    need_oracle()
     seeds = os.environ.get("TACKTILE_SEEDS", "").split()
     rewinds = int(os.environ.get("TACKTILE_REWINDS", "0"))
     if not seeds and not rewinds:
-        watch = Watch(emit)
+        watch = ScriptWatch(emit, LOOK_EVERY, OVERLAPPING)
         played = play(SCENE, compute, emit.status, watch)
         judge(emit, "packaging", played, watch)
         measure_run(emit, "packaging", played)
@@ -75,7 +48,7 @@ def one_seed(emit: Emit, compute: str, seed: int) -> None:
     from scenes.config import load_config
     from scenes.worlds import world_draw
 
-    watch, name = Watch(emit), f"packaging.seed_{seed}"
+    watch, name = ScriptWatch(emit, LOOK_EVERY, OVERLAPPING), f"packaging.seed_{seed}"
     with tempfile.TemporaryDirectory() as folder:
         drawn = world_draw(load_config(SCENE), 0, seed=seed)
         played = play(SCENE, compute, emit.status, watch, overrides=drawn, record=Path(folder))
@@ -105,7 +78,8 @@ def rewound(emit: Emit, compute: str, times: int) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         view = Returning(say=lambda text: None)
-        played = play(SCENE, compute, emit.status, Watch(emit), record=Path(folder), view=view)
+        watch = ScriptWatch(emit, LOOK_EVERY, OVERLAPPING)
+        played = play(SCENE, compute, emit.status, watch, record=Path(folder), view=view)
         with Episode(Path(folder) / "episode_0001.h5") as episode:
             index, after = episode["frame/index"], episode.hashes()[1:]
             told = sum(reason.startswith("back at") for _, reason in episode.segments())
@@ -117,7 +91,7 @@ def rewound(emit: Emit, compute: str, times: int) -> None:
     emit("packaging.rewound_steps", len(played.reports))
 
 
-def judge(emit: Emit, name: str, played: Played, watch: Watch) -> None:
+def judge(emit: Emit, name: str, played: Played, watch: ScriptWatch) -> None:
     """The lines about the carton as the run left it."""
     from scenes.packaging import STAGES, SealWatch
 
@@ -136,9 +110,3 @@ def judge(emit: Emit, name: str, played: Played, watch: Watch) -> None:
     emit(f"{name}.looks", len(watch.crossings))
     emit(f"{name}.intersections", sum(watch.crossings))
     emit(f"{name}.mass_error", np.ptp(watch.mass) / watch.mass[0])
-
-
-def total_mass(model) -> float:
-    """Of free nodes and bodies, all worlds [kg]."""
-    bodies = model.body_mass.numpy().reshape(-1, 4, 4)[:, 0, 0]
-    return float(model.node_mass.numpy().sum() + bodies.sum())

@@ -29,10 +29,7 @@ def run(emit: Emit, compute: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(kept) if kept else Path(folder)
         with KeyedWindow("box_packaging", place, options=("--compute", compute)) as window:
-            while window.frames()[-1]["frame"] != "world":
-                before = window.frames()[-1]["frame"]
-                window.press("f")
-                window.until(lambda frame, was=before: frame["frame"] != was)
+            window.use_world_directions()
 
             def told(stage: str) -> None:
                 emit.status(f"{stage} after {window.frames()[-1]['time']:.1f} s")

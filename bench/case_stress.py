@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.registry import Emit, Unavailable
-from bench.stress_run import SCENES, run_stress
+from bench.registry import Emit
+from bench.stress_run import SCENES, need_oracle, run_stress
 
 DESCRIPTION = "1,000 steps of four stress scenes: intersections found by ipctk (must be 0), share of steps in contact"
 STEPS = 1000
 
 
 def run(emit: Emit, compute: str) -> None:
-    try:
-        import ipctk  # noqa: F401
-    except ImportError as error:
-        raise Unavailable(f"ipctk looks for intersections ({error}): pip install 'tacktile[dev]'") from error
+    need_oracle()
     total = 0
     for name in SCENES:
         emit.status(f"{name}: {STEPS} steps")

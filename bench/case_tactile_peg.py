@@ -6,8 +6,8 @@ import numpy as np
 
 from bench.measure import emit_shares, one_core, resident_memory
 from bench.peg_problem import PADS, STEPS, curved, loaded, own, record_script, reference, run_peg
-from bench.registry import Emit, Unavailable
-from bench.stress_run import IntersectionOracle
+from bench.registry import Emit
+from bench.stress_run import IntersectionOracle, need_oracle
 from scenes.tactile_measures import inserted, inserted_depth
 
 DESCRIPTION = "peg insertion with two pads: real-time factor, depth reached, intersections found by ipctk (must be 0)"
@@ -16,10 +16,7 @@ EVERY = 10  # steps from one look for intersections to the next
 
 
 def run(emit: Emit, compute: str) -> None:
-    try:
-        import ipctk  # noqa: F401
-    except ImportError as error:
-        raise Unavailable("intersections are looked for by ipctk: pip install ipctk") from error
+    need_oracle()
     cases = {
         "own_files": own(), "paper_files": reference(), "own_1500_points": own(fine=True), "file_5215_points": curved(),
     }  # fmt: skip

@@ -52,10 +52,7 @@ def work(window: KeyedWindow, status=lambda text: None) -> None:
     """The whole session. x runs from the roll to the box, z up; speeds are those of the keys."""
     at = lambda axis: lambda frame: frame["tools"]["gripper"]["reached"][axis]  # noqa: E731
     x, z = at(0), at(2)
-    while window.frames()[-1]["frame"] != "world":
-        now = window.frames()[-1]["frame"]
-        window.press("f")
-        window.until(lambda frame, before=now: frame["frame"] != before)
+    window.use_world_directions()
     window.click("view.tape")
     first = window.frames()[-1]
     window.picture("1_start.png")

@@ -125,6 +125,12 @@ class KeyedWindow:
         finally:
             self.xdo("keyup", key)
 
+    def use_world_directions(self) -> None:
+        """By key, until the tool goes along the world's axes."""
+        while (now := self.frames()[-1]["frame"]) != "world":
+            self.press("f")
+            self.until(lambda frame, before=now: frame["frame"] != before)
+
     def click(self, name: str) -> None:
         """On what the window calls so."""
         time.sleep(0.5)

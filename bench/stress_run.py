@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import bench.measure  # noqa: F401 - quiet results
+from bench.registry import Unavailable
 
 SCENES = ("stress_crumple", "stress_drop", "stress_ring", "stress_squeeze")
 EVERY = 10  # steps between looks when nothing happens
@@ -33,6 +34,14 @@ class StressResult:
     @property
     def active_share(self) -> float:
         return self.active / max(self.steps, 1)
+
+
+def need_oracle() -> None:
+    """Raises Unavailable without ipctk."""
+    try:
+        import ipctk  # noqa: F401
+    except ImportError as error:
+        raise Unavailable(f"ipctk looks for intersections ({error}): pip install 'tacktile[dev]'") from error
 
 
 class IntersectionOracle:
