@@ -3,8 +3,9 @@ state log and pushes a real device, the keys of the window or the cap of a Space
 
 from __future__ import annotations
 
-import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -14,17 +15,33 @@ from app.goals import Goal, load_goals
 from devices.rotations import matrix_from_quat, nearest_rotation, quat_from_matrix, vector_from_quat
 from scenes.motion import rotation_matrix
 
-NEAR = 0.012  # [m] from a place within which the hand goes gently
-NEAR_TURN = np.radians(5.0)
 FINEST = 1e-3  # [m] no hand stops closer than this
 FINEST_TURN = np.radians(1.5)
+HARD = 20.0  # [N] a hand that does not get on against this much pushes no harder
+PUSHED = 0.2  # [s] after which a push must have moved something
+MOVED = 2e-4  # [m] in that time
+
+
+@dataclass(frozen=True)
+class Push:
+    """What a hand wants, axis by axis in the world; 0 along an axis that is done.
+
+    way: left to go, (3,) [m]; turn: left to turn, (3,) [rad]; speed: share of a full push at most; exact: a place that
+    is meant to the millimetre."""
+
+    way: np.ndarray
+    turn: np.ndarray
+    speed: float = 1.0
+    exact: bool = False
+
+
+REST = Push(np.zeros(3), np.zeros(3))
 
 
 class Hand(Protocol):
-    """What pushes. `push`: shares of a full push along x y z and about them, each -1, 0 or 1, and how fast: a speed of
-    `app.goals` and whether gently; it stays so until the next one."""
+    """What pushes. A push lasts until the next one."""
 
-    def push(self, signs: tuple[int, ...], speed: float, gently: bool) -> None: ...
+    def push(self, push: Push) -> None: ...
     def tap(self, verb: str) -> None: ...
 
 
@@ -42,6 +59,9 @@ class HandGoals:
         self._home: dict[str, np.ndarray] = {
             name: matrix_from_quat(tool["quaternion"]) for name, tool in window.frames()[-1]["tools"].items()
         }
+        self._seen: deque = deque()  # (time, where the tool was) of the last PUSHED seconds
+        self._busy = np.zeros(6, bool)  # axes that are being pushed along
+        self._since = np.zeros(3)  # [s] simulated, since when
 
     def play(self, script: Path, status: Callable[[str], None] = lambda text: None) -> None:
         """Every goal in turn. Raises RuntimeError when the application stands still."""
@@ -59,22 +79,24 @@ class HandGoals:
             self.hand.tap(verb)
         frame = self._now()
         begun, start = frame["time"], np.array(self._tool(frame)["reached"])
-        last: tuple | None = None
+        self._busy[:] = False
+        self._seen.clear()
+        pushed = False
         try:
             while frame["time"] - begun < max(goal.within, goal.wait):
                 push = self._wanted(goal, frame, start)
                 if push is None and frame["time"] - begun >= goal.wait - 1e-9:
                     break
-                if push != last and push is not None:
-                    self.hand.push(*push)
-                    last = push
+                if push is not None:
+                    self.hand.push(push)
+                    pushed = True
                 frame = self._next(frame)
         finally:
-            if last is not None:
-                self.hand.push((0,) * 6, goal.speed, False)
+            if pushed:
+                self.hand.push(REST)
 
-    def _wanted(self, goal: Goal, frame: dict, start: np.ndarray) -> tuple | None:
-        """(signs, speed, gently), None when there is nothing left to push for."""
+    def _wanted(self, goal: Goal, frame: dict, start: np.ndarray) -> Push | None:
+        """None when there is nothing left to push for."""
         tool = self._tool(frame)
         if goal.force is not None and tool.get("force", 0.0) >= goal.force and self._pushed(frame, start):
             return None
@@ -82,13 +104,29 @@ class HandGoals:
             return None
         way, turn = self._left(goal, tool, start)
         finest = max(goal.tolerance, FINEST), max(np.radians(goal.angle_tolerance), FINEST_TURN)
-        left = np.concatenate([way, turn])
         limit = np.repeat(np.array([finest[0] / np.sqrt(2.0), finest[1]]), 3)
-        signs = tuple(int(s) for s in np.where(np.abs(left) > limit, np.sign(left), 0.0))
-        if not any(signs):
+        left = np.abs(np.concatenate([way, turn]))
+        before = self._busy.copy()
+        self._busy = left > np.where(self._busy, 0.6, 1.0) * limit  # a hand goes on well into the tolerance
+        self._since[self._busy[:3] & ~before[:3]] = frame["time"]
+        wanted = self._busy & ~np.append(self._blocked(goal, frame, way), [False] * 3)
+        if not wanted.any():
             return None
-        gently = bool(np.abs(way).max() < NEAR and np.abs(turn).max() < NEAR_TURN)
-        return signs, goal.speed, gently
+        return Push(way * wanted[:3], turn * wanted[3:], goal.speed, goal.tolerance < 3.1e-3)
+
+    def _blocked(self, goal: Goal, frame: dict, way: np.ndarray) -> np.ndarray:
+        """Axes (3,) along which pushing harder does not help: the force is large, the ghost of the target is ahead,
+        and nothing has moved for a while."""
+        tool, now = self._tool(frame), frame["time"]
+        reached = np.array(tool["reached"])
+        self._seen.append((now, reached))
+        while now - self._seen[0][0] > PUSHED + 1e-6:
+            self._seen.popleft()
+        if tool.get("force", 0.0) < max(HARD, 2.0 * (goal.force or 0.0)):
+            return np.zeros(3, bool)
+        ahead = (np.array(tool["target"]) - reached) * np.sign(way) > 1e-4
+        still = np.abs(reached - self._seen[0][1]) < MOVED
+        return ahead & still & (now - self._since > PUSHED)
 
     def _pushed(self, frame: dict, start: np.ndarray) -> bool:
         """Has the tool moved in this goal, so that its force is of this goal?"""
@@ -122,32 +160,3 @@ class HandGoals:
                 self.stages[name] = found["time"]
                 self._told(name)
         return self._now() if self._now()["time"] > frame["time"] else found
-
-
-class KeyHand:
-    """The keys of the window, in the world frame."""
-
-    MOVES = (("a", "d"), ("s", "w"), ("q", "e"), ("i", "k"), ("u", "o"), ("l", "j"))  # backwards, forwards along each
-    TAPS = {"next_tool": "Tab", "record": "r"}
-    GAINS = (0.1, 0.25, 0.5, 1.0, 2.0)
-
-    def __init__(self, window):
-        self.window, self._held, self._gain = window, set(), 3
-
-    def push(self, signs: tuple[int, ...], speed: float, gently: bool) -> None:
-        wanted = {self.MOVES[axis][sign > 0] for axis, sign in enumerate(signs) if sign}
-        gain = max(k for k, gain in enumerate(self.GAINS[:4]) if gain <= max(speed, 0.1) + 1e-9)
-        if gently:
-            wanted.add("shift")
-        for key in self._held - wanted:
-            self.window.xdo("keyup", key)
-        while wanted and self._gain != gain:
-            self.window.press("minus" if gain < self._gain else "equal")
-            self._gain += 1 if gain > self._gain else -1
-        for key in sorted(wanted - self._held, key=lambda key: key != "shift"):
-            self.window.xdo("keydown", key)
-        self._held = wanted
-
-    def tap(self, verb: str) -> None:
-        self.window.press(self.TAPS[verb])
-        time.sleep(0.1)

@@ -24,12 +24,15 @@ class KeyedWindow:
 
     Args:
         folder: for settings, log, pictures and output. size: of the display [px]. core: the process stays on this one.
+        environment: variables for the process, beside those of this one.
 
     Raises:
         Unavailable: Xvfb, xdotool or ImageMagick is not installed.
     """
 
-    def __init__(self, scene: str, folder: Path, size=(1600, 900), core: int | None = None, options=()):
+    def __init__(
+        self, scene: str, folder: Path, size=(1600, 900), core: int | None = None, options=(), environment=None
+    ):
         missing = [name for name in ("Xvfb", "xdotool", "import") if shutil.which(name) is None]
         if missing:
             names = ", ".join(missing)
@@ -44,7 +47,7 @@ class KeyedWindow:
             "DISPLAY": f":{number}", "TACKTILE_CONFIG_DIR": str(folder / "config"), "OMP_NUM_THREADS": "1",
             "TACKTILE_DATA_DIR": str(folder / "data"), "TACKTILE_LOG_RECTS": str(folder / "rects.json"),
             "LP_NUM_THREADS": "0",  # software drawing stays in the one thread
-        }  # fmt: skip
+        } | (environment or {})  # fmt: skip
         self._environment.pop("WAYLAND_DISPLAY", None)
         self._log, self._at, self._frames = folder / "log.jsonl", 0, []
         self._output = (folder / "output").open("w")
@@ -125,6 +128,16 @@ class KeyedWindow:
         finally:
             self.xdo("keyup", key)
 
+    def redrawn(self, times: int) -> None:
+        """Frames from now on."""
+        index = self.frames()[-1]["index"]
+        self.until(lambda frame: frame["index"] >= index + times)
+
+    def processor_seconds(self) -> float:
+        """Of the application and all its threads, so far. Linux only."""
+        fields = Path(f"/proc/{self._app.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def use_world_directions(self) -> None:
         """By key, until the tool goes along the world's axes."""
         while (now := self.frames()[-1]["frame"]) != "world":
@@ -145,6 +158,19 @@ class KeyedWindow:
         path = self.folder / name
         subprocess.run(["import", "-window", self.window, str(path)], env=self._environment, check=True, timeout=60)
         return path
+
+    def save_checkpoint(self) -> Path:
+        """By key; the file of it."""
+        place = self.folder / "data" / "checkpoints"
+        before = set(place.rglob("*.npz"))
+        self.press("F5")
+        end = time.monotonic() + STUCK
+        while not (new := set(place.rglob("*.npz")) - before):
+            if time.monotonic() > end:
+                raise RuntimeError(f"no checkpoint in {place}\n{self.said()}")
+            time.sleep(0.1)
+        self.redrawn(2)  # written whole before the next frame
+        return new.pop()
 
     def close(self) -> str:
         """Ends the application as Ctrl+C would; what it printed."""

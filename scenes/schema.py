@@ -288,7 +288,7 @@ class Task(Record):
 
     text: str = setting(Text(), "the task in a sentence", "")
     steps: tuple = setting(ListOf(Text()), "in order", ())
-    hints: tuple = setting(ListOf(Text()), "shown beside the view", ())
+    hints: tuple = setting(ListOf(Text()), "shown beside the view; {next_tool} stands for its key", ())
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ MIN_WIDTH, MIN_HEIGHT = 960, 540  # below this the columns hide by themselves
 
 # column -> (panel, share of the spare height, smallest height at scale 1), top to bottom
 COLUMNS = {
-    "left": (("task", 1.0, 176.0), ("teleop", 0.7, 318.0), ("record", 0.4, 100.0)),
+    "left": (("task", 1.0, 176.0), ("teleop", 0.6, 326.0), ("record", 0.1, 92.0)),
     "replay": (("replay", 1.0, 440.0),),  # the left one while an episode is played
     "right": (("tactile", 1.0, 330.0), ("tape", 1.0, 290.0), ("solver", 1.0, 262.0)),
 }

@@ -3,61 +3,17 @@ and pulling the plug costs nothing but a pause."""
 
 from __future__ import annotations
 
-import socket
-import struct
-import threading
 import time
 
 import numpy as np
 import pytest
 
+from bench.spacemouse_reports import FULL, Cap
 from tests.app.desk import ROOT, Desk, needs_desk
 from tests.devices.test_spacemouse import WIRELESS, library  # noqa: F401 - the fixture that builds the stand-in
 
 pytestmark = needs_desk
-FULL = 350  # counts of a full push
-
-
-class Cap:
-    """The hardware: sends what it is pushed to a hundred times a second, and an event for each button."""
-
-    def __init__(self, path: str):
-        self._path = path
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._axes = (0,) * 6
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._send_all, daemon=True)
-        self._thread.start()
-
-    def push(self, x: int = 0, y: int = 0, z: int = 0) -> None:
-        """HID counts: z grows downwards, y towards the user."""
-        self._axes = (x, y, z, 0, 0, 0)
-
-    def tap(self, mask: int) -> None:
-        for report in (bytes([3, mask, 0]), bytes([3, 0, 0])):
-            self._send(report)
-            time.sleep(0.1)
-
-    def pull_out(self) -> None:
-        self._send(b"\xff")
-
-    def _send(self, report: bytes) -> None:
-        try:
-            self._socket.sendto(report, self._path)
-        except OSError:  # nobody listens: the plug is out
-            pass
-
-    def _send_all(self) -> None:
-        last = None
-        while not self._stop.wait(0.01):
-            if any(self._axes) or self._axes != last:  # like the hardware: silent at rest
-                self._send(struct.pack("<B6h", 1, *self._axes))
-            last = self._axes
-
-    def close(self) -> None:
-        self._stop.set()
-        self._thread.join()
-        self._socket.close()
+UP, DOWN, REST = (0, 0, FULL, 0, 0, 0), (0, 0, -FULL, 0, 0, 0), (0,) * 6
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +52,9 @@ def tell(desk, word: str) -> None:
 def test_a_push_moves_the_gripper_and_letting_go_stops_it(desk, cap):
     start = place(desk.last())
     assert desk.last()["input"] == "SpaceMouse" and desk.last()["health"] == "OK"
-    cap.push(z=-FULL)  # pulled up
+    cap.push(UP)  # pulled up
     desk.wait(lambda f: gripper(f)["reached"][2] > start[2] + 0.02, "the gripper going up")
-    cap.push()
+    cap.push(REST)
     time.sleep(0.5)
     stopped = place(desk.last())
     time.sleep(0.5)
@@ -123,7 +79,7 @@ def test_the_keyboard_keeps_its_verbs_beside_it(desk):
 def test_unplugged_it_pauses_with_a_banner_and_plugged_in_it_goes_on_without_a_jump(desk, cap):
     seen = len(desk.frames())
     start = place(desk.last())
-    cap.push(z=-FULL)
+    cap.push(UP)
     desk.wait(lambda f: place(f)[2] > start[2] + 0.005, "the gripper going up")
     tell(desk, "unplug")
     time.sleep(0.1)
@@ -143,11 +99,11 @@ def test_unplugged_it_pauses_with_a_banner_and_plugged_in_it_goes_on_without_a_j
     desk.wait(lambda f: "banner" not in desk.rects(), "the banner going")
     time.sleep(1.0)
     assert place(desk.last()) == pytest.approx(held, abs=1e-9), "a cap held through the unplugging does not drive"
-    cap.push()
+    cap.push(REST)
     desk.wait(lambda f: not f["waiting"], "the cap at rest")
-    cap.push(z=FULL)
+    cap.push(DOWN)
     desk.wait(lambda f: place(f)[2] < held[2] - 0.01, "the gripper going down")
-    cap.push()
+    cap.push(REST)
 
     way = np.array([place(f) for f in desk.frames()[seen - 1 :]])
     most = 0.15 / 30 + 1e-9  # [m] a frame of a full push at gain 1, dt 1/30 s

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.spacemouse_reports import build_library
 from devices import spacemouse_find as find
 from devices.contract import Health
 from devices.keymap import load_keymap
@@ -31,12 +32,7 @@ def library(tmp_path_factory) -> Path:
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed: the stand-in HID library cannot be built")
     pytest.importorskip("pyspacemouse", exc_type=ImportError)
-    folder = tmp_path_factory.mktemp("fakehid")
-    built = folder / "libhidapi-hidraw.so.0"
-    command = ["gcc", "-shared", "-fPIC", "-w", "-Wl,-soname,libhidapi-hidraw.so.0", "-o", str(built), str(source)]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
-    (folder / "libhidapi-hidraw.so").symlink_to(built)
-    return folder
+    return build_library(source, tmp_path_factory.mktemp("fakehid"))
 
 
 @pytest.fixture

@@ -84,6 +84,7 @@ def _realtime_plot(state: ViewState, s: float) -> None:
     bare = implot.ImPlotAxisFlags_NoTickLabels | implot.ImPlotAxisFlags_NoTickMarks | implot.ImPlotAxisFlags_NoGridLines
     implot.SetupAxes("", "", bare, 0)
     implot.SetupAxesLimits(0.0, float(HISTORY), 0.0, 1.1, implot.ImPlotCond_Always)
+    implot.SetupAxisTicks(implot.ImAxis_Y1, np.array([0.0, 1.0]), ["0", "1"])  # its own ticks meet in a low plot
     implot.SetNextLineStyle((*palette.ACCENT, 1.0), 1.6 * s)
     values = np.minimum(np.array(state.realtime, float), 1.1)
     implot.PlotLine("x real time", np.arange(len(values), dtype=float), values)

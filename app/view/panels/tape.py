@@ -88,8 +88,11 @@ def _editable(state: ViewState, s: float, pairs: list[dict], key: str, tip: str,
         if clickable(state, f"tape.{word}", f"{sign}##{word}", tip=f"{word} by a quarter"):
             edit = {k: pair[k] for k in ("mesh", "partner") if k in pair} | {"value": factor * pair["value"]}
             state.ask(verb, edit)
+    value = f"{pair['value']:.3g} {pair['unit']}" if "unit" in pair else f"friction {pair['value']:.3g}"
     psim.SameLine(0, 8 * s)
-    theme.line(f"{pair['value']:.3g} {pair['unit']}" if "unit" in pair else f"friction {pair['value']:.3g}")
+    if psim.GetContentRegionAvail()[0] < psim.CalcTextSize(value)[0]:  # long names: the value goes below
+        psim.NewLine()
+    theme.line(value)
 
 
 def _plots(state: ViewState, s: float) -> None:
