@@ -3,6 +3,7 @@ far it has come from the recording."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import numpy as np
 from app.cutting import cut_of
 from app.record import Episode
 from app.record.points import UNIT
-from app.replay import InputReplay, ReplayStep
+from app.replay import InputReplay, ReplayError, ReplayStep
 from app.tape import edit_adhesive, edit_friction
 from engine.types import Control
 
@@ -79,6 +80,36 @@ class Meter:
         return float(np.nanmax(seen)) if np.isfinite(seen).any() else 0.0
 
 
+class PlacedRows:
+    """row -> positions float32 (P, 3) [m], in a file without a name that goes with the process: ten thousand rows of a
+    large scene are more than memory should hold."""
+
+    def __init__(self):
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as this
+        self._place: dict[int, tuple[int, int]] = {}  # row -> first byte, number of points
+        self._end = 0
+
+    def __contains__(self, row: int) -> bool:
+        return row in self._place
+
+    def __setitem__(self, row: int, points: np.ndarray) -> None:
+        """Raises ReplayError when the disk takes no more."""
+        data = np.ascontiguousarray(points, np.float32)
+        try:
+            self._file.seek(self._end)
+            self._file.write(data.tobytes())
+            self._file.flush()
+        except OSError as error:
+            raise ReplayError(f"no room for temporary files: {error.strerror}") from None
+        self._place[row] = (self._end, len(data))
+        self._end += data.nbytes
+
+    def __getitem__(self, row: int) -> np.ndarray:
+        first, count = self._place[row]
+        self._file.seek(first)
+        return np.frombuffer(self._file.read(12 * count), np.float32).reshape(count, 3)
+
+
 class InputTrack:
     """Raises ReplayError: no exact states, or an engine of another scene.
 
@@ -88,7 +119,7 @@ class InputTrack:
     def __init__(self, episode: Episode, engine, versions: dict[str, Any], on_iteration: Callable[..., None]):
         self.episode, self.engine = episode, engine
         self.meter = Meter(episode.num_frames + 1)
-        self.points: dict[int, np.ndarray] = {}  # row -> positions float32 (P, 3) [m]
+        self.points = PlacedRows()
         self.models: dict[int, Any] = {}  # row -> model whose meshes it has
         self.ended = False
         self._replay = InputReplay(
@@ -97,7 +128,7 @@ class InputTrack:
         self._steps = self._replay.steps()
         self._exact = {int(r): k for k, r in enumerate(episode.keyframe_rows) if not episode.keyframe_restart[k]}
         if episode.num_points:
-            self.points[0] = episode.positions(0).astype(np.float32)
+            self.points[0] = episode.positions(0)
         self.models[0] = engine.model
 
     @property
@@ -113,7 +144,7 @@ class InputTrack:
             return None
         row = step.frame + 1
         self.meter.take(row, step.matches, step.points_error, self._exact_distance(row, step))
-        self.points[row] = np.asarray(self.engine.positions()).astype(np.float32)
+        self.points[row] = np.asarray(self.engine.positions())
         self.models[row] = self.engine.model
         return row
 

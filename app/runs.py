@@ -339,7 +339,7 @@ def _recorder(session: Session, *, folder: Path | None, compute: str, input_name
         options=session.scene.options,
         versions=_versions() | {"tacktile": version(), "compute": compute, "input": input_name,
                                 "overrides": _own_overrides(session)},
-        get_state=getattr(session.engine, "solo_state", session.engine.get_state),
+        get_state=getattr(session.engine, "solo_state", session.engine.view_state),
         layout=scene_layout(session.scene, session.model),
         picture=session_painter(session),
     )  # fmt: skip

@@ -50,7 +50,7 @@ def _record(emit: Emit, scene: str, compute: str, count: int, place: Path):
 
     session = load_session(scene, (), compute, lambda text, done: None)
     recorder = Recorder(
-        place, scene, options=session.scene.options, get_state=session.engine.get_state,
+        place, scene, options=session.scene.options, get_state=session.engine.view_state,
         layout=scene_layout(session.scene, session.model),
     )  # fmt: skip
     times: dict[str, list[float]] = {"write": [], "step": []}

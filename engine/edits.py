@@ -120,11 +120,11 @@ class Riding:
         return changed
 
     def state(self) -> dict[str, np.ndarray]:
-        return {
-            "grasp_points": self.points.copy(),
-            "grasp_bodies": self.bodies.copy(),
-            "grasp_weights": self.weights.copy(),
-        }
+        return {name: array.copy() for name, array in self.views().items()}
+
+    def views(self) -> dict[str, np.ndarray]:
+        """`state()` without copies; not to be written."""
+        return {"grasp_points": self.points, "grasp_bodies": self.bodies, "grasp_weights": self.weights}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> bool:
         """Take `state()` back; True when it differs from the present."""

@@ -18,14 +18,14 @@ from engine.asked import (
     initial_state,
     write_joint_targets,
 )
-from engine.cutting.cut import Cut, CutRecord, from_arrays, same_records, to_arrays
+from engine.cutting.cut import NO_CUTS, Cut, CutRecord, from_arrays, same_records, to_arrays
 from engine.edits import Grasp, Release, Riding
 from engine.live import check_friction, check_materials, edited_materials, friction_of, take_materials, with_friction
 from engine.mesh.checks import check_options
 from engine.options import Options
 from engine.pushing import pushed
 from engine.reduce import carriers, reduce_model
-from engine.saving import load_state, model_fingerprint, save_state
+from engine.saving import HostViews, load_state, model_fingerprint, save_state
 from engine.signals import read_signals, touching_vertices
 from engine.stepper.embed import PointMap
 from engine.stepper.newton import Newton
@@ -62,7 +62,7 @@ class Engine:
         self.model, self.cuts = model, cuts
         self._riding = Riding(model)
         self.interfaces = tuple(make(model) for make in model.interfaces)
-        self._yielding = Yielding(model)
+        self._yielding, self._host_views = Yielding(model), HostViews()
         self._body_force: dict[tuple[str, int], np.ndarray] = {}
         self.state = initial_state(self.model, self.options.dt)
         self.rolls = {name: RollCluster(spec, model) for name, spec in model.rolls.items()}
@@ -289,18 +289,24 @@ class Engine:
     # saving ---------------------------------------------------------------------------------------------------------
     def get_state(self) -> dict[str, np.ndarray]:
         """All that a restart needs, host copies."""
-        s = self.state
-        arrays = {name: getattr(s, name).numpy().copy() for name in ("x", "v", "x_prev", "v_prev")}
-        arrays["step_index"], arrays["time"] = s.step_index.copy(), s.time.copy()
-        arrays["control_body_transform"] = self._control.body_transform.copy()
-        arrays["control_joint_target"] = self._control.joint_target.copy()
-        arrays.update({f"yielding_{k}": v for k, v in self._yielding.get_state().items()})
-        arrays.update(self._riding.state())
-        arrays.update(to_arrays(self.cuts, self.model.meshes))
+        return {name: array.copy() for name, array in self.view_state().items()}
+
+    def view_state(self) -> dict[str, np.ndarray]:
+        """`get_state` without copies where memory is shared (on the CPU): to be read before the next step or edit and
+        never written. A recording hashes every state; copying 0.1 MB first would cost it more than the hash."""
+        s, control, host = self.state, self._control, self._host_views
+        arrays = {"x": host(s.x), "v": host(s.v), "x_prev": host(s.x_prev), "v_prev": host(s.v_prev)}
+        arrays["step_index"], arrays["time"] = s.step_index, s.time
+        arrays["control_body_transform"], arrays["control_joint_target"] = control.body_transform, control.joint_target
+        for name, values in self._yielding.target.items():
+            arrays[f"yielding_{name}"] = values
+        arrays.update(self._riding.views())
+        arrays.update(to_arrays(self.cuts, self.model.meshes) if self.cuts else NO_CUTS)
         for interface in self.interfaces:
-            arrays.update({f"{interface.name}_{k}": v for k, v in whole_state(interface).items()})
+            for name, values in whole_state(interface, host).items():
+                arrays[f"{interface.name}_{name}"] = values
         for name, roll in self.rolls.items():
-            arrays.update({f"roll_{name}_{k}": v for k, v in roll.get_state().items()})
+            arrays[f"roll_{name}_front"], arrays[f"roll_{name}_place"] = roll.front, roll.place
         return arrays
 
     def set_state(self, arrays: dict[str, np.ndarray]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import warp as wp
 
 from engine.npz import read_npz
 
@@ -18,6 +19,26 @@ COLLISION = (
     "ignored",
 )  # fmt: skip
 LIVE = ("target", "multiplier")  # constructor values of energies that a run changes
+
+
+class HostViews:
+    """Warp array -> numpy array that shares its memory, made once for each array. Arrays on a GPU are copied anew."""
+
+    MOST = 256  # arrays that a topology left behind are forgotten together
+
+    def __init__(self):
+        self._known: dict[int, tuple[wp.array, np.ndarray]] = {}
+
+    def __call__(self, array: wp.array) -> np.ndarray:
+        known = self._known.get(id(array))
+        if known is not None and known[0] is array:
+            return known[1]
+        view = array.numpy()
+        if array.device.is_cpu:
+            if len(self._known) >= self.MOST:
+                self._known.clear()
+            self._known[id(array)] = (array, view)
+        return view
 
 
 def model_fingerprint(model) -> str:

@@ -37,11 +37,12 @@ LOG_VERSION = 2  # 2: steps as LAYOUT and STEP records, which readers of version
 RECORD_MAGIC = b"REC:"
 CODEC_RAW, CODEC_ZLIB, CODEC_ZSTD = 0, 1, 2
 CODECS = {"raw": CODEC_RAW, "zlib": CODEC_ZLIB, "zstd": CODEC_ZSTD}
-LEVELS = {"zstd": -1, "zlib": 1}  # the quickest that still shrink: the log is written in the frame loop
+LEVELS = {"zstd": -5, "zlib": 1}  # the quickest that still shrink: the log is written in the frame loop
 MAX_RECORD_BYTES = 256 * 1024 * 1024  # one frame of a very large scene is a few MB; more than this is a damaged length
 
 _FILE_HEADER = struct.Struct("<8sHHI")
 _RECORD_HEADER = struct.Struct("<4sBBHIIII")
+_RECORD_HEAD, _CRC = struct.Struct("<4sBBHIII"), struct.Struct("<I")  # its two parts
 _FULL_DISK = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
@@ -101,7 +102,7 @@ class FramedLogWriter:
         self._sequence = 0
         self._lock = threading.Lock()  # append from the loop, sync from a helper thread
         self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o644)
-        self._end = 0
+        self._end, self._at = 0, -1  # behind the last whole record; where the file stands, -1: unknown
         if not _lock_file(self._fd) or not _is_still(self.path, self._fd):
             os.close(self._fd)  # recovery, in another process, was quicker and removes the empty file
             raise FileExistsError(errno.EEXIST, "taken by another process", str(self.path))
@@ -133,9 +134,8 @@ class FramedLogWriter:
         with self._lock:
             if self._fd < 0:
                 raise LogError(f"{self.path.name}: the log is closed")
-            head = _RECORD_HEADER.pack(RECORD_MAGIC, kind, codec, 0, self._sequence, len(payload), len(stored), 0)[:-4]
-            crc = zlib.crc32(stored, zlib.crc32(head))
-            self._write(head + struct.pack("<I", crc) + stored)
+            head = _RECORD_HEAD.pack(RECORD_MAGIC, kind, codec, 0, self._sequence, len(payload), len(stored))
+            self._write(b"".join((head, _CRC.pack(zlib.crc32(stored, zlib.crc32(head))), stored)))
             self._sequence += 1
             return self._end
 
@@ -168,12 +168,15 @@ class FramedLogWriter:
 
     def _write(self, data: bytes) -> None:
         # Always at the end of the last whole record: what an interrupted or refused write left behind is overwritten.
-        view, at = memoryview(data), self._end
+        at = self._end
         try:
-            os.lseek(self._fd, at, os.SEEK_SET)
-            while view:
-                written = os.write(self._fd, view)
-                view = view[written:]
+            if self._at != at:
+                os.lseek(self._fd, at, os.SEEK_SET)
+            self._at = -1
+            written = os.write(self._fd, data)
+            while written < len(data):
+                written += os.write(self._fd, memoryview(data)[written:])
+            self._at = at + written
         except OSError as error:
             try:
                 os.ftruncate(self._fd, self._end)

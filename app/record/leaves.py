@@ -1,6 +1,8 @@
 """From a Frame to its leaves: path -> number, text, list or array, in one walk. This is what a recorded step holds.
 
-The same walk is made for every frame, in the frame loop, so names that were made once are kept.
+The same walk is made for every frame, in the frame loop, right after a step that has thrown everything out of the
+caches: what costs is the number of objects that are touched, not the arithmetic. So names are made once and not looked
+at again.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import EnumMeta as EnumType
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,74 +19,93 @@ from app.record.records import GROUPS, SINGLE_PRECISION_FROM
 
 JSON_FIELDS = frozenset({"sample/raw", "status/raw"})  # free-form: one JSON cell rather than a column for each key
 SINGLE = ("signals", "tactile")  # groups whose large arrays become float32
+OWN = {  # fields of a Frame itself -> path, type
+    "time_sim": ("time/simulated", float), "time_wall": ("time/wall", float), "time_mono": ("time/monotonic", float),
+    "dt": ("time/dt", float), "index": ("frame/index", int), "mode": ("frame/mode", None),
+    "paused_reason": ("frame/paused_reason", None), "realtime_factor": ("frame/realtime_factor", float),
+}  # fmt: skip
+AGAIN = {"sample/t_device": "time/device", "sample/t_receive": "time/receive"}  # stored twice: clocks stand together
+CASTS = {path: cast for path, cast in OWN.values() if cast is not None}
+CASTS |= dict.fromkeys((*AGAIN, *AGAIN.values()), float)
 NONE: frozenset = frozenset()
 EMPTY = frozenset({tuple, list, frozenset, set})
 MAX_NAMES = 20_000  # kept; a device that invents keys must not fill the memory
+MAX_RESTS = 50
+
+_own = attrgetter(*OWN)
+
+
+class Leaves(NamedTuple):
+    """Paths and values, one for one.
+
+    Of all Leaves whose `paths` are one object, the first `settled` values have the same types, and arrays among them
+    the same types and shapes.
+    """
+
+    paths: tuple[str, ...]
+    values: tuple
+    settled: int = 0
+
+    @staticmethod
+    def of(table: dict[str, Any]) -> Leaves:
+        return Leaves(tuple(table), tuple(table.values()))
+
+    def table(self) -> dict[str, Any]:
+        return dict(zip(self.paths, self.values, strict=True))
 
 
 class LeafReader:
-    """`read(frame, with_images)` -> dict of leaves. `image_names`: entries of a pad that are images."""
+    """`read(frame, with_images)` -> Leaves. `image_names`: entries of a pad that are images."""
 
     def __init__(self, image_names: tuple[str, ...] = ()):
         self._image_names = frozenset(image_names)
         self._names: dict[tuple[str, Any], str] = {}
+        self._tables: dict[str, tuple[list, list[str]]] = {}
         self._fields: dict[tuple[str, type], tuple[tuple[str, ...], Callable[[Any], tuple]]] = {}
         self._plan: _Plan | None = None
 
-    def read(self, frame: Any, with_images: bool = True) -> dict[str, Any]:
+    def read(self, frame: Any, with_images: bool = True) -> Leaves:
         """Everything in a Frame but its positions, requests and events, as `app.record.columns.flatten` names it.
 
         `frame` needs the fields of app.frame.Frame; sample, command, control, report and signals may be any dataclass,
         so that fields added to them later are recorded without a change here. None is left out. Large float64 arrays of
         `signals` and `tactile` become float32. Images are left out unless `with_images`.
         """
-        sample = frame.sample
-        out: dict[str, Any] = {
-            "time/simulated": float(frame.time_sim),
-            "time/wall": float(frame.time_wall),
-            "time/monotonic": float(frame.time_mono),
-        }
-        if sample is not None:
-            if sample.t_device is not None:
-                out["time/device"] = sample.t_device
-            out["time/receive"] = float(sample.t_receive)
-        out["time/dt"] = float(frame.dt)
-        out["frame/index"], out["frame/mode"] = int(frame.index), frame.mode
-        out["frame/paused_reason"], out["frame/realtime_factor"] = frame.paused_reason, float(frame.realtime_factor)
-        with np.errstate(over="ignore"):  # of numbers that float32 cannot hold
-            self._read_groups(frame, out, with_images)
-        return out
-
-    def _read_groups(self, frame: Any, out: dict[str, Any], with_images: bool) -> None:
         parts = [getattr(frame, name, None) for name in GROUPS]
         kinds = tuple(map(type, parts))
         if self._plan is None or self._plan.kinds != kinds:
             self._plan = _Plan(kinds, self._fields_of)
-        values = self._plan.values(parts)
-        if tuple(map(type, values)) != self._plan.types:
-            self._plan.adopt(values)
         plan = self._plan
-        out.update(zip(plan.plain_paths, plan.plain(values), strict=True))
+        values = plan.values(frame, parts)
+        if not plan.fits(values):
+            plan.adopt(values)
+        with np.errstate(over="ignore"):  # of numbers that float32 cannot hold
+            found = plan.taken(values)
+            rest = self._rest(plan, values, frame.extra, with_images)
+        return Leaves(plan.paths_with(rest), (*found, *rest.values()), len(found))
+
+    def _rest(self, plan: _Plan, values: tuple, extra: dict | None, with_images: bool) -> dict[str, Any]:
+        """What is neither a number, a text, an array nor empty, taken apart."""
+        out: dict[str, Any] = {}
         for value, (path, single) in zip(plan.others(values), plan.other_paths, strict=True):
-            if type(value) is dict and path not in JSON_FIELDS:
+            if path in JSON_FIELDS:
+                out[path] = _free_form(value)
+            elif type(value) is dict:
                 self._floats(value, path, out, single)
-            elif path in JSON_FIELDS:
-                out[path] = plain(value)
             else:
                 self._leaf(value, path, out, 0, NONE, single)
         left_out = NONE if with_images else self._image_names
-        for key, value in (frame.extra or {}).items():
+        for key, value in (extra or {}).items():
             if key == "tactile" and isinstance(value, dict):
                 self._walk(value, "tactile", out, 0, left_out, True)
             else:
                 self._leaf(value, self._name("extra", key), out, 0, NONE, False)
+        return out
 
     def _floats(self, value: dict, path: str, out: dict[str, Any], single: bool) -> None:
         """A table of numbers, such as the times of the stages; any other dict as usual."""
         if set(map(type, value.values())) == {float}:
-            names = self._names
-            for key, item in value.items():
-                out[names.get((path, key)) or self._name(path, key)] = item
+            out.update(zip(self._below(path, value), value.values(), strict=True))
         else:
             self._walk(value, path, out, 1, NONE, single)
 
@@ -93,14 +114,11 @@ class LeafReader:
         if depth >= MAX_DEPTH:
             out[path] = "<nested too deeply>"
         elif path in JSON_FIELDS:
-            out[path] = plain(value)
+            out[path] = _free_form(value)
         elif kind is dict:
-            names = self._names
-            for key, item in value.items():
-                if key in left_out:
-                    continue
-                below = names.get((path, key)) or self._name(path, key)
-                self._leaf(item, below, out, depth, left_out, single)
+            for (key, item), below in zip(value.items(), self._below(path, value), strict=True):
+                if key not in left_out:
+                    self._leaf(item, below, out, depth, left_out, single)
         elif hasattr(kind, "__dataclass_fields__"):
             names, getter = self._fields.get((path, kind)) or self._fields_of(path, kind)
             for below, item in zip(names, getter(value), strict=True):
@@ -137,6 +155,16 @@ class LeafReader:
         elif found is not None:
             out[path] = found
 
+    def _below(self, path: str, table: dict) -> list[str]:
+        """Paths of the entries of a table at `path`; nearly always those of the frame before."""
+        keys = list(table)
+        known = self._tables.get(path)
+        if known is None or known[0] != keys:
+            if len(self._tables) >= MAX_NAMES:
+                self._tables.clear()
+            known = self._tables[path] = (keys, [self._name(path, key) for key in keys])
+        return known[1]
+
     def _name(self, path: str, key: Any) -> str:
         name = self._names.get((path, key))
         if name is None:
@@ -155,12 +183,13 @@ class LeafReader:
 
 
 class _Plan:
-    """Where the fields of a frame's parts go, as long as their types stay: most are numbers and texts, which then are
-    taken in one go. `kinds`: types of the parts."""
+    """Where the fields of a frame and its parts go as long as their types stay: most are numbers, texts and arrays,
+    which then are taken in one go. `kinds`: types of the parts."""
 
     def __init__(self, kinds: tuple[type, ...], fields_of):
-        self.kinds, self.types = kinds, ()
-        self._getters, self._paths = [], []
+        self.kinds, self._types, self._arrays = kinds, (), []
+        self._rest, self._all, self._with = [], (), {}  # paths of the rest: of the frame before; all; all by the rest
+        self._getters, self._paths = [], [(path, False) for path, _ in OWN.values()]
         for place, (name, kind) in enumerate(zip(GROUPS, kinds, strict=True)):
             if hasattr(kind, "__dataclass_fields__"):
                 names, getter = fields_of(name, kind)
@@ -170,20 +199,71 @@ class _Plan:
                 self._getters.append((place, lambda value: (value,)))
                 self._paths.append((name, name in SINGLE))
 
-    def values(self, parts: list[Any]) -> tuple:
-        """Of all fields of all parts."""
-        found: list[Any] = []
+    def values(self, frame: Any, parts: list[Any]) -> tuple:
+        """Of all fields of the frame itself and of all parts."""
+        found = [*_own(frame)]
         for place, getter in self._getters:
             found += getter(parts[place])
         return tuple(found)
 
+    def fits(self, values: tuple) -> bool:
+        """Whether the plan made for other values holds for these."""
+        return (
+            tuple(map(type, values)) == self._types
+            and [(array.dtype, array.shape) for array in self._arrays_of(values)] == self._arrays
+            and not any(self._empty_of(values))
+        )
+
     def adopt(self, values: tuple) -> None:
         """From now on fields have these types."""
-        self.types = tuple(map(type, values))
-        known = [i for i, kind in enumerate(self.types) if kind in LEAVES and kind is not type(None)]
-        rest = [i for i, kind in enumerate(self.types) if kind not in LEAVES]
-        self.plain, self.plain_paths = _picker(known), [self._paths[i][0] for i in known]
-        self.others, self.other_paths = _picker(rest), [self._paths[i] for i in rest]
+        self._types = tuple(map(type, values))
+        taken: list[tuple[str, int]] = []  # path and place of what is stored as it is
+        others, empty, arrays, self._changed = [], [], [], []
+        for place, (value, (path, single)) in enumerate(zip(values, self._paths, strict=True)):
+            kind = type(value)
+            if kind is np.ndarray and value.dtype.kind in "biuf":
+                arrays.append(place)
+                if single and value.dtype == np.float64 and value.size > SINGLE_PRECISION_FROM:
+                    self._changed.append((len(taken), _single))
+                taken.append((path, place))
+            elif kind in EMPTY and not value:
+                empty.append(place)
+                self._changed.append((len(taken), list))
+                taken.append((path, place))
+            elif isinstance(kind, EnumType) and type(value.value) in LEAVES:
+                self._changed.append((len(taken), attrgetter("_value_")))  # `value` is a slow property
+                taken.append((path, place))
+            elif kind not in LEAVES and path not in CASTS:
+                others.append(place)
+            elif value is not None:
+                for name in (path, AGAIN[path]) if path in AGAIN else (path,):
+                    if name in CASTS and kind is not CASTS[name]:
+                        self._changed.append((len(taken), CASTS[name]))
+                    taken.append((name, place))
+        self.taken_paths, self._taken_of = [path for path, _ in taken], _picker([place for _, place in taken])
+        self.others, self.other_paths = _picker(others), [self._paths[place] for place in others]
+        self._rest, self._all, self._with = [], tuple(self.taken_paths), {}
+        self._empty_of, self._arrays_of = _picker(empty), _picker(arrays)
+        self._arrays = [(array.dtype, array.shape) for array in self._arrays_of(values)]
+
+    def paths_with(self, rest: dict[str, Any]) -> tuple[str, ...]:
+        """All paths; the same object for the same rest, until other types are adopted."""
+        paths = list(rest)
+        if paths != self._rest:
+            if len(self._with) >= MAX_RESTS:
+                self._with.clear()
+            known = self._with.get(tuple(paths))
+            if known is None:
+                known = self._with[tuple(paths)] = (*self.taken_paths, *paths)
+            self._rest, self._all = paths, known
+        return self._all
+
+    def taken(self, values: tuple) -> list[Any]:
+        """Values of `taken_paths`."""
+        found = list(self._taken_of(values))
+        for place, change in self._changed:
+            found[place] = change(found[place])
+        return found
 
 
 def _picker(places: list[int]) -> Callable[[tuple], tuple]:
@@ -191,6 +271,13 @@ def _picker(places: list[int]) -> Callable[[tuple], tuple]:
     if len(places) > 1:
         return itemgetter(*places)
     return lambda values: tuple(values[i] for i in places)
+
+
+def _free_form(value: Any) -> Any:
+    """`plain`, quickly for a small table of numbers and texts."""
+    if type(value) is dict and LEAVES.issuperset(map(type, value.values())) and set(map(type, value)) <= {str}:
+        return value
+    return plain(value)
 
 
 def _single(array: np.ndarray) -> np.ndarray:

@@ -234,7 +234,7 @@ class Recorder:
     def write(self, frame: Any) -> bool:
         """Take one Frame; True when it is stored. Never raises for a full or failing disk: it pauses and says so."""
         with self._lock:
-            if self.state is not RecorderState.REC:
+            if not self._recording or self._paused:
                 return False
             if not frame.stepped:
                 self._guarded(lambda: self._current.note(frame))

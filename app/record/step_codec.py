@@ -26,11 +26,13 @@ from typing import Any
 
 import numpy as np
 
+from app.record.leaves import Leaves
 from app.record.packing import PackingError, pack, unpack
 
 MAX_COLUMNS = 5000  # of one layout
 MAX_PATH = 1000  # characters
 MAX_LAYOUTS = 2000  # of one log
+MAX_SHAPES = 50  # kept while writing
 _HEAD = struct.Struct("<IIQIIII")
 _CODE = re.compile(r"^(d|q|t|[<|][biuf]\d{1,2}:\d)$")
 _MAX_DIMENSIONS = 8
@@ -120,30 +122,36 @@ class StepEncoder:
     def __init__(self):
         self._numbers: dict[tuple, int] = {}
         self._last: _Shape | None = None
+        self._texts = _Texts()
+        self._shapes: dict[tuple[str, ...], _Shape] = {}  # the last of each set of paths
         self._layouts: list[StepLayout] = []
 
     def encode(
-        self, leaves: dict[str, Any], row: int, state_hash: int, num_points: int, points: Any, extra: dict[str, Any]
+        self, leaves: Leaves, row: int, state_hash: int, num_points: int, points: Any, extra: dict[str, Any]
     ) -> tuple[bytes, StepLayout | None]:
         """`points`: bytes or contiguous array. Raises PackingError: too many layouts, values that cannot be packed."""
-        values = tuple(leaves.values())
+        paths, values = leaves.paths, leaves.values
         last = self._last
-        if last is None or last.paths != list(leaves) or not last.fits(values):
-            last = self._adopt(leaves, values)
+        if last is None or last.paths is not paths:
+            last = self._shapes.get(paths)
+        if last is None or not last.fits(values, leaves.settled if last.paths is paths else 0):
+            last = self._adopt(paths, values)
+            if not last.fits(values, 0):
+                raise PackingError("cannot pack a step: its numbers do not fit")
+        self._last = last
         arrays = last.arrays(values)
-        sizes: list[int] = []
-        for array in arrays:
-            sizes += array.shape
         try:
-            text = _JSON.encode(last.texts(values)).encode("utf-8", "surrogatepass")
+            text = self._texts.encode(last.texts(values))
             rest = pack(extra) if extra else b""
             head = _HEAD.pack(last.number, row, state_hash, num_points, len(text), len(rest), _size(points))
-            numbers = last.layout.number_format.pack(*last.numbers(values))
         except (TypeError, ValueError, RecursionError, struct.error) as error:
             raise PackingError(f"cannot pack a step: {error}") from None
-        parts = [head, numbers, last.layout.shape_format.pack(*sizes), text, rest, points]
-        parts += [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in arrays if array.size]
-        return b"".join(parts), last.layout if last.number == len(self._layouts) else None
+        parts = (head, last.packed, last.sizes, text, rest, points)
+        try:
+            payload = b"".join((*parts, *arrays))
+        except TypeError:  # an array that is not contiguous
+            payload = b"".join((*parts, *map(np.ascontiguousarray, arrays)))
+        return payload, last.layout if last.number == len(self._layouts) else None
 
     def settled(self) -> None:
         """The layout that `encode` gave is in the log."""
@@ -151,37 +159,95 @@ class StepEncoder:
             self._layouts.append(self._last.layout)
             self._numbers[self._last.layout.columns] = self._last.number
 
-    def _adopt(self, leaves: dict[str, Any], values: tuple) -> _Shape:
-        columns = tuple((path, _code(value)) for path, value in leaves.items())
+    def _adopt(self, paths: tuple[str, ...], values: tuple) -> _Shape:
+        columns = tuple((path, _code(value)) for path, value in zip(paths, values, strict=True))
         number = self._numbers.get(columns, len(self._layouts))
         if number >= MAX_LAYOUTS:
             raise PackingError(f"the fields of a frame have changed {MAX_LAYOUTS} times; stop and record anew")
         layout = self._layouts[number] if number < len(self._layouts) else StepLayout(columns)
-        self._last = _Shape(number, layout, list(leaves), values)
-        return self._last
+        if len(self._shapes) >= MAX_SHAPES:
+            self._shapes.clear()
+        self._shapes[paths] = shape = _Shape(number, layout, paths, values)
+        return shape
+
+
+class _Texts:
+    """JSON lists of texts that are nearly all known already."""
+
+    MOST = 1000
+
+    def __init__(self):
+        self._known: dict[str, str] = {}
+
+    def encode(self, values: tuple) -> bytes:
+        known = self._known
+        found = [known.get(value) if type(value) is str else None for value in values]
+        if None in found:
+            found = [self._one(value) if text is None else text for value, text in zip(values, found, strict=True)]
+        return f"[{','.join(found)}]".encode("utf-8", "surrogatepass")
+
+    def _one(self, value: Any) -> str:
+        if type(value) is list and not value:
+            return "[]"
+        text = _JSON.encode(value)
+        if type(value) is str and len(text) <= 200:
+            if len(self._known) >= self.MOST:
+                self._known.clear()
+            self._known[value] = text
+        return text
 
 
 class _Shape:
     """How the values of one layout are taken apart, while their types stay as they are."""
 
-    def __init__(self, number: int, layout: StepLayout, paths: list[str], values: tuple):
+    def __init__(self, number: int, layout: StepLayout, paths: tuple[str, ...], values: tuple):
         self.number, self.layout, self.paths = number, layout, paths
         codes = [code for _, code in layout.columns]
         self.numbers = _picker([i for i, code in enumerate(codes) if code in ("d", "q")])
         self.texts = _picker([i for i, code in enumerate(codes) if code == "t"])
         self.arrays = _picker([i for i, code in enumerate(codes) if ":" in code])
         self._types = tuple(map(type, values))
-        self._whole = _picker([i for i, kind in enumerate(self._types) if kind is int])
-        self._kinds = [(array.dtype, array.ndim) for array in self.arrays(values)]
+        places = [i for i, code in enumerate(codes) if ":" in code]
+        self._kinds = {i: (values[i].dtype, values[i].ndim) for i in places}
+        self.packed, self.sizes = b"", b""  # numbers and shapes, by `fits`
+        self._settle(0, values)
 
-    def fits(self, values: tuple) -> bool:
-        """The same types, numbers within 64 bits as before, arrays of the same type and number of dimensions."""
-        return (
-            tuple(map(type, values)) == self._types
-            and -_INT64 < min(self._whole(values), default=0)
-            and max(self._whole(values), default=0) < _INT64
-            and [(array.dtype, array.ndim) for array in self.arrays(values)] == self._kinds
-        )
+    def fits(self, values: tuple, settled: int) -> bool:
+        """The same types, numbers within 64 bits, arrays of the same type and number of dimensions as before. The first
+        `settled` values are known to have the types, and the shapes."""
+        if settled != self._settled:
+            self._settle(0, values)
+            if not self._alike(values):
+                return False
+            self._settle(settled, values)
+        return self._alike(values)
+
+    def _alike(self, values: tuple) -> bool:
+        try:
+            self.packed = self.layout.number_format.pack(*self.numbers(values))
+        except struct.error:  # another type, or beyond 64 bits
+            return False
+        arrays = self._arrays_behind(values)
+        if (
+            tuple(map(type, values[self._settled :])) != self._types_behind
+            or [(array.dtype, array.ndim) for array in arrays] != self._kinds_behind
+        ):
+            return False
+        shapes = [array.shape for array in arrays]
+        if shapes != self._shapes_behind:
+            self._shapes_behind = shapes
+            self.sizes = self.layout.shape_format.pack(*self._sizes_before, *[n for shape in shapes for n in shape])
+        return True
+
+    def _settle(self, settled: int, values: tuple) -> None:
+        """From now on the first values are known to be alike, so only what is behind them is looked at."""
+        self._settled = settled
+        before = _picker([i for i in self._kinds if i < settled])(values)
+        behind = [i for i in self._kinds if i >= settled]
+        self._arrays_behind, self._types_behind = _picker(behind), self._types[settled:]
+        self._kinds_behind = [self._kinds[i] for i in behind]
+        self._sizes_before = [size for array in before for size in array.shape]
+        self._shapes_behind = None
 
 
 def _size(data: Any) -> int:

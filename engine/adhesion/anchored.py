@@ -151,7 +151,11 @@ class AnchoredTerm(StencilTerm):
 
     # history --------------------------------------------------------------------------------------------------------
     def get_state(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self.history, name).numpy().copy() for name in self.History.vars}
+        return {name: array.copy() for name, array in self.views(wp.array.numpy).items()}
+
+    def views(self, host) -> dict[str, np.ndarray]:
+        """The history as `host` (warp array -> numpy array) gives it."""
+        return {name: host(getattr(self.history, name)) for name in self.History.vars}
 
     def set_state(self, arrays: dict[str, np.ndarray]) -> None:
         for name in self.History.vars:

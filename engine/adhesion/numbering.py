@@ -30,9 +30,11 @@ def _records(term) -> np.ndarray:
     return np.column_stack([term.sticky.points, whole_state(term)["triangle"][: term.sticky.size]])
 
 
-def whole_state(term) -> dict[str, np.ndarray]:
-    """The term's history with whole point ids, whatever numbering it is in now."""
-    arrays = term.get_state()
+def whole_state(term, host=None) -> dict[str, np.ndarray]:
+    """The term's history with whole point ids, whatever numbering it is in now. `host` (warp array -> numpy array)
+    gives views where it can; without it the arrays are copies."""
+    views = None if host is None else getattr(term, "views", None)
+    arrays = term.get_state() if views is None else views(host)
     numbering = getattr(term, "numbering", None)
     return arrays if numbering is None else numbering.to_whole(arrays)
 

@@ -200,6 +200,9 @@ def to_arrays(records: list[CutRecord], meshes) -> dict[str, np.ndarray]:
     }
 
 
+NO_CUTS = to_arrays([], {})
+
+
 def from_arrays(arrays, meshes) -> list[CutRecord]:
     """Inverse of `to_arrays`; a state without these arrays has no cuts. Raises ValueError when they do not fit."""
     if "cut_index" not in arrays:

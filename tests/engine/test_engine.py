@@ -58,6 +58,23 @@ def test_save_load_resume_is_bit_equal(tmp_path):
     assert resumed.state.step_index[0] == 120
 
 
+def test_a_viewed_state_is_the_state_without_copies():
+    from engine import Grasp, Release
+
+    engine = grasping_engine()
+    for edit in ([Grasp("sheet", (28, 29, 33, 34), "hand")], [Release("sheet")]):
+        engine.step()
+        engine.apply(edit)
+        seen, kept = engine.view_state(), engine.get_state()
+        assert list(seen) == list(kept)
+        for name, array in kept.items():
+            assert seen[name].tobytes() == array.tobytes() and seen[name].dtype == array.dtype, name
+            assert array.size == 0 or not np.shares_memory(seen[name], array), name
+        assert np.shares_memory(engine.view_state()["x"], seen["x"])
+        engine.step()
+        assert not np.array_equal(engine.view_state()["x"], kept["x"])
+
+
 def test_reset_starts_again_bit_equal():
     engine = pressed_sheet()
     first = run(engine, 0, 15)

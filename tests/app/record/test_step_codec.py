@@ -14,7 +14,7 @@ import pytest
 from app.record import Episode, Recorder, RecorderSettings, recover, state_hash
 from app.record.columns import flatten
 from app.record.framed_log import FILE_MAGIC, FramedLogWriter
-from app.record.leaves import LeafReader
+from app.record.leaves import LeafReader, Leaves
 from app.record.packing import PackingError, pack, plain
 from app.record.points import encode_row, quantise, shuffle_bytes
 from app.record.records import FRAME, KEYFRAME, START, STOP
@@ -28,7 +28,8 @@ class Colour(str, Enum):
 
 
 def written(encoder: StepEncoder, decoder: StepDecoder, leaves: dict, row: int):
-    payload, layout = encoder.encode(leaves, row, 7, 2, np.arange(6, dtype=np.uint32), {"note": {"events": ["a"]}})
+    extra = {"note": {"events": ["a"]}}
+    payload, layout = encoder.encode(Leaves.of(leaves), row, 7, 2, np.arange(6, dtype=np.uint32), extra)
     if layout is not None:
         decoder.add_layout({"columns": [list(column) for column in layout.columns]})
         encoder.settled()
@@ -73,7 +74,7 @@ def test_fields_that_come_change_and_go_get_layouts_of_their_own():
 
 def test_damaged_and_hostile_steps_are_refused():
     encoder, decoder = StepEncoder(), StepDecoder()
-    payload, layout = encoder.encode({"a": 1.0, "b": np.zeros(5), "c": "x"}, 1, 0, 0, b"", {})
+    payload, layout = encoder.encode(Leaves.of({"a": 1.0, "b": np.zeros(5), "c": "x"}), 1, 0, 0, b"", {})
     with pytest.raises(PackingError, match="a step of layout 0, there are 0"):
         decoder.decode(payload)
     decoder.add_layout({"columns": [list(column) for column in layout.columns]})
@@ -104,7 +105,7 @@ def test_leaves_are_those_of_the_nested_record():
         extra={"tactile": {"pad/1": pad}, "tape": {"x": None, "n": np.float32(2.5), "c": Colour.RED}, "s": {3, 1}},
     )
     for _ in range(2):  # the second time by the plan
-        leaves = reader.read(frame)
+        leaves = reader.read(frame).table()
         groups = {name: plain(getattr(frame, name)) for name in ("sample", "status", "command", "control", "report")}
         expected = flatten(groups | {"extra": plain({k: v for k, v in frame.extra.items() if k != "tactile"})})
         for path, value in expected.items():
@@ -112,9 +113,10 @@ def test_leaves_are_those_of_the_nested_record():
         own = ("time/", "frame/", "signals/", "tactile/")
         assert {path for path in leaves if not path.startswith(own)} == set(expected)
         assert leaves["signals/contact_force"].dtype == np.float32 and leaves["tactile/pad_1/deep/er"] == [1, [2, 3]]
-        assert "tactile/pad_1/rgb" in leaves and "tactile/pad_1/rgb" not in reader.read(frame, with_images=False)
+        assert "tactile/pad_1/rgb" in leaves
+        assert "tactile/pad_1/rgb" not in reader.read(frame, with_images=False).paths
     other = dataclasses.replace(frame, sample=dataclasses.replace(frame.sample, gripper="odd"), status=None)
-    assert reader.read(other)["sample/gripper"] == "odd" and "status/health" not in reader.read(other)
+    assert reader.read(other).table()["sample/gripper"] == "odd" and "status/health" not in reader.read(other).paths
 
 
 def old_log(folder, frames: int) -> tuple[FakeEngine, list]:
