@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -69,6 +70,12 @@ class StateReplay:
     def duration(self) -> float:
         """[s] simulated."""
         return float(self.time[-1])
+
+    @cached_property
+    def events(self) -> list[tuple[float, str]]:
+        """What was said while it was recorded, with its moment on the time line [s], in order."""
+        rows = [(row, text) for row, texts in sorted(self._events.items()) for text in texts]
+        return [(float(self.time[min(max(row + 1, 0), len(self) - 1)]), text) for row, text in rows]
 
     def row_at(self, seconds: float) -> int:
         """The last row at or before a moment of the time line; clamped to the episode."""

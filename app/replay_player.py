@@ -83,6 +83,8 @@ class Player:
                 now = self._clock()
                 if not self.paused and self.film is None:
                     self.seconds = min(self.seconds + self.speed * (now - last), self.replay.duration)
+                    if self.seconds >= self.replay.duration and not self._inputs:  # by inputs the engine may be behind
+                        self.paused = True
                 last = now
                 self.once()
                 self._sleep(max(0.0, TICK - (self._clock() - now)))
@@ -126,7 +128,7 @@ class Player:
             self._set_model(self.track.models[row], frame.points)
         else:
             self._follow_model(row)
-        self._drawn = frame
+        self._drawn = frame = replace(frame, events=())  # the time line has those of all rows
         self.view.draw(frame, self.info(frame))
 
     @property
@@ -165,6 +167,8 @@ class Player:
             self.seconds = float(self.replay.time[row])
             if track.ended:
                 self.paused = True
+        if row == len(self.replay) - 1:
+            self.paused = True
         return track.nearest(row)
 
     # -- wishes
@@ -304,6 +308,7 @@ class Player:
             "seconds": self.replay.duration, "now": now, "paused": self.paused, "row": self._row,
             "rows": len(self.replay) - 1, "name": episode.name, "path": episode.path, "label": episode.label,
             "instruction": episode.instruction, "by": "inputs" if self._inputs else "states",
+            "events": self.replay.events,
             "kept": [float(self.replay.time[row]) for row in episode.kept],
             "can_run": self._make_engine is not None, "others": self._others, "back": self._back,
             "problem": self.problem, "filmed": self.filmed,

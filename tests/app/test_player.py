@@ -72,7 +72,12 @@ def test_it_plays_in_real_time_to_the_end_and_stays_there(player):
     play(player, 5.0)
     frame = player.view.frames[-1]
     assert frame.mode == "REPLAY" and frame.time_sim == pytest.approx(STEPS * DT)
-    assert player.view.infos[-1]["replay"]["now"] == player.replay.duration
+    about = player.view.infos[-1]["replay"]
+    assert about["now"] == player.replay.duration and player.paused
+    assert about["events"] == player.replay.events and not any(frame.events for frame in player.view.frames)
+    player.view.wishes.append(Request("pause"))
+    play(player, 0.3)
+    assert 0.0 < player.view.infos[-1]["replay"]["now"] < 0.5, "once more from the beginning"
     assert isinstance(frame.report, StepReport), "as the panels want it"
 
 

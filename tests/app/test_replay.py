@@ -58,6 +58,7 @@ def test_by_states_shows_any_frame(episode):
         np.testing.assert_allclose(frame.points, frames[row], atol=0.51e-6, rtol=0)
     assert replay.frame(0).command is None and not replay.frame(0).stepped
     frame = replay.frame(2)
+    assert [text for moment, text in replay.events if moment == replay.time[2]] == ["touch"]
     assert frame.events == ("touch",) and frame.report.newton_iterations == 3 and frame.index == 2
     assert frame.report.stage_seconds.contact == 0.01 and frame.extra["recorded_mode"] == "DRIVING"
     assert frame.signals.contact_force.shape == (1, 40, 3) and frame.sample.buttons == []

@@ -36,8 +36,9 @@ def _buttons(state: ViewState, paused: bool) -> list[tuple[str, str, str, bool, 
     """(name, label, verb, on, tooltip); a replay has no checkpoints."""
     replay = state.about("replay")
     paused = replay["paused"] if replay else paused
+    over = bool(replay) and replay["now"] >= replay["seconds"]
     buttons = [
-        ("pause", "Resume" if paused else "Pause", "pause", paused, "stop and go on"),
+        ("pause", ("Again" if over else "Resume") if paused else "Pause", "pause", paused, "stop and go on"),
         ("step", "Step", "step", False, "one step while paused"),
         ("slow", "Slow", "slow", state.about("slow", 1.0) < 1.0, "slow motion"),
     ]
@@ -72,7 +73,8 @@ def _track(state: ViewState, x: float, y: float, width: float, height: float, s:
     lst.AddRectFilled((x, line - 2 * s), (at, line + 2 * s), palette.packed(palette.ACCENT), 2 * s)
     if replay:
         _stretches(replay, x, line, width / end, s)
-    for time, _ in list(state.events)[-60:]:
+    events = replay["events"] if replay else list(state.events)[-60:]  # of the run that stands still meanwhile: not here
+    for time, _ in events:
         if 0.0 <= time <= end:
             tick = x + width * time / end
             lst.AddLine((tick, line - 5 * s), (tick, line + 5 * s), palette.packed(palette.TEXT_DIM, 0.6), 1.0)
@@ -93,8 +95,9 @@ def _track(state: ViewState, x: float, y: float, width: float, height: float, s:
         psim.InvisibleButton("##scrub", (width, 16 * s))
         if psim.IsItemActive():
             state.ask("seek", max(0.0, min(1.0, (psim.GetMousePos()[0] - x) / width)) * end)
-    latest = f"{state.events[-1][0]:.1f} s  {state.events[-1][1]}" if state.events else ""
-    if latest:
+    past = [event for event in events if event[0] <= now + 1e-9] if replay else events
+    if past:
+        latest = f"{past[-1][0]:.1f} s  {past[-1][1]}"
         lst.AddText((x, y + 0.08 * height), palette.packed(palette.TEXT_DIM), _shortened(latest, width + stamp_width))
     theme.text("")
 
