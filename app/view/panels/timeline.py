@@ -73,7 +73,7 @@ def _track(state: ViewState, x: float, y: float, width: float, height: float, s:
     lst.AddRectFilled((x, line - 2 * s), (at, line + 2 * s), palette.packed(palette.ACCENT), 2 * s)
     if replay:
         _stretches(replay, x, line, width / end, s)
-    events = replay["events"] if replay else list(state.events)[-60:]  # of the run that stands still meanwhile: not here
+    events = replay["events"] if replay else list(state.events)[-60:]  # not those of the run that waits meanwhile
     for time, _ in events:
         if 0.0 <= time <= end:
             tick = x + width * time / end
