@@ -64,8 +64,9 @@ class Recorder:
     Parameters: `folder` of the set of episodes (made when missing); `scene_name`, `scene_yaml` (the full text, so that
     an episode can be rebuilt), `options` (dataclass or dict), `versions` (name -> text; also seed, device); they are
     stored as given, so give no paths or host names. `get_state` returns the engine's complete state, a dict of arrays
-    that are read before the call returns (`engine.view_state`, or `get_state`); without it there are no keyframes and hashes, and no replay by inputs. `layout`: names behind
-    the rows of arrays (`app.record.layout.scene_layout`); exports need it.
+    that are read before the call returns (`engine.view_state`, or `get_state`); without it there are no keyframes and
+    hashes, and no replay by inputs. `layout`: names behind the rows of arrays (`app.record.layout.scene_layout`);
+    exports need it.
     """
 
     def __init__(
