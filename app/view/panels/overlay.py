@@ -12,10 +12,12 @@ from app.view.state import ViewState
 FIRST = (
     (("move +y", "move -x", "move -y", "move +x"), "move the tool"),
     (("move +z", "move -z"), "up and down"),
+    (("turn -y", "turn +y", "turn -x", "turn +x", "turn +z", "turn -z"), "roll, nod, swing it"),
     (("grip_toggle",), "close and open the gripper"),
     (("next_tool",), "take the next tool"),
     (("record",), "start and stop recording"),
     (("pause",), "pause"),
+    (("rewind",), "take back two seconds"),
     (("reset",), "start over; a checkpoint is kept"),
 )
 REPLAY = (
