@@ -197,9 +197,13 @@ class Candidates:
         self._surface_pair = wp.array(pairs, dtype=wp.vec2i, device=self.device)
         self._pair_lower, self._pair_upper = (self._zeros(self._num_pairs, wp.vec3d) for _ in "ab")
         self._vertex_part = self._to_device(split.vertex_part, wp.int32)
+        point_part = np.full(self.num_points, -1, np.int32)
+        point_part[self._geometry["vertices"]] = split.vertex_part
+        self._point_part = self._to_device(point_part, wp.int32)
         self._edge_part = self._to_device(split.edge_part, wp.int32)
         self._triangle_part = self._to_device(split.triangle_part, wp.int32)
         self._triangle_root, self._edge_root = (self._zeros(split.num_parts, wp.int32) for _ in "ab")
+        self._part_lower, self._part_upper = (self._zeros(3 * split.num_parts, wp.vec3) for _ in "ab")
         self._triangle_partners = self._partners(split.vertex_triangle)
         self._edge_partners = self._partners(split.edge_edge)
 
@@ -210,6 +214,8 @@ class Candidates:
         result = pair_filter.Partners()
         for name in ("offset", "part", "pair", "sign"):
             setattr(result, name, self._to_device(getattr(table, name), wp.int32))
+        result.querying = self._to_device(querying.astype(np.int32), wp.int32)
+        result.open = self._zeros(len(a), wp.int32)
         result.reach = self._to_device(np.minimum(dhat[a], dhat[b]) + half[a] + half[b], wp.float64)
         result.pair_lower, result.pair_upper = self._pair_lower, self._pair_upper
         return result
@@ -337,11 +343,28 @@ class Candidates:
         self._run(bvh_boxes.group_root_kernel, [wp.uint64(tree.id), root], self.threads)
         return tree
 
+    def _launch_open_partners(self) -> None:
+        """Which parts come within reach of which, as wholes."""
+        count = self._parts.num_parts
+        points, edges, triangles = ((self._part_lower[k * count : (k + 1) * count],
+                                     self._part_upper[k * count : (k + 1) * count]) for k in range(3))
+        for box, part, lower, upper in (
+            (points, self._point_part, self._point_lower, self._point_upper),
+            (edges, self._edge_part, self._edge_lower, self._edge_upper),
+            (triangles, self._triangle_part, self._triangle_lower, self._triangle_upper),
+        ):
+            box[0].fill_(float("inf"))
+            box[1].fill_(-float("inf"))
+            self._run(pair_filter.part_box_kernel, [part, lower, upper, *box], self.threads)
+        self._run(pair_filter.open_partners_kernel, [*points, *triangles, self._triangle_partners], self.threads)
+        self._run(pair_filter.open_partners_kernel, [*edges, *edges, self._edge_partners], self.threads)
+
     def _launch_list(self) -> None:
         """Query both trees and write the sorted list."""
         n, c = self.threads, self.collision
         self._total.zero_()
         self._row_count.zero_()
+        self._launch_open_partners()
         if self._triangle_bvh is not None:
             self._run(pair_filter.query_triangles_kernel,
                       [wp.uint64(self._triangle_bvh.id), self._triangle_root, self._triangle_partners, c.vertices,

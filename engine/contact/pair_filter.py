@@ -23,6 +23,8 @@ class Partners:
     reach: wp.array(dtype=wp.float64)  # dhat of the pair plus both half-thicknesses [m]
     pair_lower: wp.array(dtype=wp.vec3d)  # range of c_a - c_b [m], (pairs,)
     pair_upper: wp.array(dtype=wp.vec3d)
+    querying: wp.array(dtype=int)  # the part that asks
+    open: wp.array(dtype=int)  # whether the two parts as wholes come within reach
 
 
 @wp.struct
@@ -80,6 +82,45 @@ def frame_shift_radius(partners: Partners, k: int) -> wp.float64:
     if pair >= 0:
         radius = wp.length(partners.pair_upper[pair] - partners.pair_lower[pair]) * wp.float64(0.5)
     return radius
+
+
+@wp.kernel
+def part_box_kernel(
+    stride: int,
+    part: wp.array(dtype=int),
+    lower: wp.array(dtype=wp.vec3),
+    upper: wp.array(dtype=wp.vec3),
+    lower_out: wp.array(dtype=wp.vec3),
+    upper_out: wp.array(dtype=wp.vec3),
+):
+    """Box of all elements of each part, in its surface's frame. Smallest and largest: any order gives the same."""
+    for i in range(wp.tid(), part.shape[0], stride):
+        g = part[i]
+        if g >= 0:
+            wp.atomic_min(lower_out, g, lower[i])
+            wp.atomic_max(upper_out, g, upper[i])
+
+
+@wp.kernel
+def open_partners_kernel(
+    stride: int,
+    lower: wp.array(dtype=wp.vec3),
+    upper: wp.array(dtype=wp.vec3),
+    partner_lower: wp.array(dtype=wp.vec3),
+    partner_upper: wp.array(dtype=wp.vec3),
+    partners: Partners,
+):
+    """Most parts of a scene are far apart: one test spares a query of each of their elements."""
+    for k in range(wp.tid(), partners.querying.shape[0], stride):
+        g = partners.querying[k]
+        h = partners.part[k]
+        a = query_lower(partners, k, lower[g])
+        b = query_upper(partners, k, upper[g])
+        near = int(1)
+        for i in range(3):
+            if b[i] < partner_lower[h][i] or a[i] > partner_upper[h][i]:
+                near = 0
+        partners.open[k] = near
 
 
 @wp.func
@@ -150,6 +191,8 @@ def query_triangles_kernel(
         if part >= 0:
             p = vertices[i]
             for k in range(partners.offset[part], partners.offset[part + 1]):
+                if partners.open[k] == 0:
+                    continue
                 lower = query_lower(partners, k, point_lower[p])
                 upper = query_upper(partners, k, point_upper[p])
                 place = centre[p] + frame_shift(partners, k)
@@ -184,6 +227,8 @@ def query_edges_kernel(
         if part >= 0:
             e = edges[i]
             for k in range(partners.offset[part], partners.offset[part + 1]):
+                if partners.open[k] == 0:
+                    continue
                 partner = partners.part[k]
                 lower = query_lower(partners, k, edge_lower[i])
                 upper = query_upper(partners, k, edge_upper[i])

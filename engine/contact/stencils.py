@@ -93,6 +93,7 @@ class Turns:
     turn: wp.array2d(dtype=wp.vec3d)  # by corner [-], across the normal, (C, 4)
     normal: wp.array(dtype=wp.vec3d)  # (C,)
     free: wp.array(dtype=int)  # the stencil behind each one that stays matrix-free, (C,)
+    entry: wp.array2d(dtype=wp.vec3d)  # of those, by entry: `turn_of_node`, which PCG would gather again and again [-]
 
 
 @wp.func
@@ -193,29 +194,34 @@ def fold_kernel(
             free_block_out[at] = b
             if turning:
                 t.free[at] = c
+                for i in range(n):
+                    t.entry[at, i] = turn_of_node(t, c, p, r, nodes[i])
             for i in range(n):
                 node_out[at, i] = nodes[i]
                 coefficient_out[at, i] = coefs[i]
                 if turning:
-                    ti = turn_of_node(t, c, p, r, nodes[i])
+                    ti = t.entry[at, i]
                 ni = nodes[i]
                 bi = r.node_body[ni]
                 for j in range(n):
                     nj = nodes[j]
-                    pair = b * (coefs[i] * coefs[j])
-                    if turning:
-                        tj = turn_of_node(t, c, p, r, nj)
-                        pair = turning_pair(b, coefs[i], coefs[j], ti, tj, normal)
-                    if bi >= 0:
-                        if r.node_body[nj] == bi:
+                    bj = r.node_body[nj]
+                    comp = m.component_of[ni]
+                    d = int(0)
+                    if comp >= 0 and m.component_of[nj] == comp and sides[i] == sides[j]:
+                        d = m.position_of[ni] - m.position_of[nj]
+                        if d >= m.width[comp]:
+                            d = int(0)
+                    if ni == nj or (bi >= 0 and bj == bi) or d > 0:  # most pairs go nowhere
+                        pair = b * (coefs[i] * coefs[j])
+                        if turning:
+                            pair = turning_pair(b, coefs[i], coefs[j], ti, t.entry[at, j], normal)
+                        if bi >= 0:
                             first = r.body_node[bi]
                             wp.atomic_add(m.body_extra, bi, (ni - first) * 4 + nj - first, pair)
-                    elif ni == nj:
-                        wp.atomic_add(m.extra, ni, pair)
-                    elif sides[i] == sides[j] and m.component_of[ni] >= 0 and m.component_of[nj] == m.component_of[ni]:
-                        comp = m.component_of[ni]
-                        d = m.position_of[ni] - m.position_of[nj]
-                        if d > 0 and d < m.width[comp]:
+                        elif ni == nj:
+                            wp.atomic_add(m.extra, ni, pair)
+                        else:
                             wp.atomic_add(m.band, m.storage[comp] + m.position_of[nj] * m.width[comp] + d, pair)
         c += stride
 
@@ -248,8 +254,7 @@ class StencilBlocks:
         self.free_block = zeros(capacity, wp.mat33d)
         self.turning, self.turns, rows = turning, Turns(), capacity if turning else 0
         self.turns.turn, self.turns.normal = zeros((rows, 4), wp.vec3d), zeros(rows, wp.vec3d)
-        self.turns.free = zeros(rows, int)
-        self.riders = Riders()  # of the last fold
+        self.turns.free, self.turns.entry = zeros(rows, int), zeros((rows, MAX_ENTRIES), wp.vec3d)
         self.stride = stride_of(device)
 
     def launch_take_count(self, found) -> None:
@@ -266,7 +271,6 @@ class StencilBlocks:
         )
 
     def launch_fold(self, riders: Riders, target: MatrixTarget) -> None:
-        self.riders = riders
         self.free_count.zero_()
         wp.launch(
             fold_kernel,

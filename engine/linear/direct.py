@@ -31,15 +31,9 @@ def stencil_matrix(stencils, num_nodes: int):
 
 def entry_turns(stencils, node: np.ndarray) -> np.ndarray:
     """turn n^T of the entries of matrix-free stencils, (C, E, 3, 3). node (C, E): what they act on."""
-    r, t = stencils.riders, stencils.turns
-    free = t.free.numpy()[: len(node)]
-    points, turn, normal = stencils.points.numpy()[free], t.turn.numpy()[free], t.normal.numpy()[free]
-    first, riding, weights = (a.numpy()[points] for a in (r.point_node, r.point_count, r.point_weights))
-    place = node[:, :, None] - first[:, None, :]  # of the entry's node among those of the point, (C, E, 4)
-    rides = (place >= 0) & (place < riding[:, None, :])
-    row, corner = np.arange(len(node))[:, None, None], np.arange(4)[None, None, :]
-    weight = np.where(rides, weights[row, corner, np.clip(place, 0, 3)], 0.0)
-    return np.einsum("cea,cai,cj->ceij", weight, turn, normal)
+    t, (count, entries) = stencils.turns, node.shape
+    turn, normal = t.entry.numpy()[:count, :entries], t.normal.numpy()[t.free.numpy()[:count]]
+    return np.einsum("cei,cj->ceij", turn, normal)
 
 
 def solve_direct(assembly, stencils, node_free: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warp as wp
 
-from engine.contact.stencils import Riders, StencilBlocks, Turns, turn_of_node
+from engine.contact.stencils import StencilBlocks, Turns
 
 wp.set_module_options({"enable_backward": False})
 
@@ -60,9 +60,7 @@ def multiply_turning_kernel(
     node: wp.array2d(dtype=int),
     coefficient: wp.array2d(dtype=wp.float64),
     block: wp.array(dtype=wp.mat33d),
-    points: wp.array(dtype=wp.vec4i),
     t: Turns,
-    r: Riders,
     stride: int,
     # In:
     p: wp.array(dtype=wp.vec3d),
@@ -71,22 +69,20 @@ def multiply_turning_kernel(
 ):
     f = wp.tid()
     while f < count[0]:
-        c = t.free[f]
-        n = t.normal[c]
+        n = t.normal[t.free[f]]
         u = wp.vec3d()
         for k in range(entries[f]):
             q = p[node[f, k]]
-            u = u + q * coefficient[f, k] + turn_of_node(t, c, points[c], r, node[f, k]) * wp.dot(n, q)
+            u = u + q * coefficient[f, k] + t.entry[f, k] * wp.dot(n, q)
         force = block[f] * u
         for k in range(entries[f]):
-            along = wp.dot(turn_of_node(t, c, points[c], r, node[f, k]), force)
-            wp.atomic_add(ap_out, node[f, k], force * coefficient[f, k] + n * along)
+            wp.atomic_add(ap_out, node[f, k], force * coefficient[f, k] + n * wp.dot(t.entry[f, k], force))
         f += stride
 
 
 def launch_multiply_stencils(blocks: StencilBlocks, p, ap) -> None:
     """ap += J^T B J p of the stencils that stay matrix-free."""
-    b, turning = blocks, [blocks.points, blocks.turns, blocks.riders] if blocks.turning else []
+    b, turning = blocks, [blocks.turns] if blocks.turning else []
     wp.launch(
         multiply_turning_kernel if blocks.turning else multiply_stencils_kernel,
         b.stride,

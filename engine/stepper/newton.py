@@ -50,6 +50,7 @@ class Newton:
         stages.add("solve common", s.solve_common)
         stages.add("solve plain", s.solve_plain)
         stages.add("update", s.measure_update)
+        stages.add("early", s.shorten_early)
         stages.add("bound", s.bound_step)
         stages.add("energy", s.evaluate_current)
         stages.add("search", s.line_search)
@@ -146,17 +147,17 @@ class Newton:
 
     def _iterate(self, report: StepReport) -> None:
         s, stages = self.system, self.stages
-        energy = ("energy",)  # of the first positions; afterwards that of the accepted trial
+        energy, early = ("energy",), ()  # of the first positions; afterwards that of the accepted trial is known
         direct = self.options.linear_solver == "direct"
         weigh = s.common.active and not direct
         solve = ("factor", "solve", "update")
         while True:
-            stages.run_joined("detect", "linearise", *(("push",) if weigh else () if direct else solve))
+            stages.run_joined("detect", "linearise", *(("push",) if weigh else () if direct else (*solve, *early)))
             if self._grow_stencils(report):
                 continue
             if direct:
                 self._solve_direct()
-                stages.run("update")
+                stages.run_joined("update", *early)
             elif weigh:
                 weigh = False
                 if s.common.read_needed():
@@ -165,19 +166,20 @@ class Newton:
                 else:
                     stages.run_joined(*solve)
             if not direct:
-                self._mend_direction(report)
+                self._mend_direction(report, early)
             if self._update_candidates(report):
                 stages.run("detect")
             stages.run_joined("bound", *energy, "search", "accept")
-            energy = ()
+            energy, early = (), ("early",) if self.options.newton == "guided" else ()
             report.newton_iterations += 1
             if self.on_iteration is not None:
                 self.on_iteration()
             if s.remaining.numpy()[0] == 0:
                 return
 
-    def _mend_direction(self, report: StepReport) -> None:
-        """Other ways to a direction for the worlds in which the solver found none; the others keep theirs."""
+    def _mend_direction(self, report: StepReport, early: tuple) -> None:
+        """Other ways to a direction for the worlds in which the solver found none; the others keep theirs. early: the
+        stage that shortens the update, once it can."""
         s = self.system
         broken, short = (getattr(s.cg.scalars, name).numpy() != 0 for name in ("broken", "running"))
         plain = broken if s.use_band else np.zeros_like(broken)
@@ -189,7 +191,7 @@ class Newton:
             self._solve_again(short, self._solve_direct)  # a factorisation is dearer, a wrong direction dearer still
             report.linear_solver = "direct (PCG ran out of iterations)"
         if plain.any() or (self._on_cpu and short.any()):
-            self.stages.run("update")
+            self.stages.run_joined("update", *early)
 
     def _solve_again(self, chosen: np.ndarray, solve: Callable[[], None]) -> None:
         """Run `solve` for the worlds in `chosen`, bool (W,), alone."""

@@ -15,8 +15,7 @@ class LineSearch:
     """Base of engine.stepper.system.System."""
 
     def evaluate(self, inputs, x_nodes, world_energy) -> None:
-        world_energy.zero_()
-        self.assembly.launch_value(inputs, x_nodes, self.x_tilde, world_energy)
+        self.evaluate_unlisted(inputs, x_nodes, world_energy)
         if self.has_contact:
             wp.launch(
                 narrow.value_kernel,
@@ -25,23 +24,52 @@ class LineSearch:
                 [world_energy],
                 device=self.device,
             )
+
+    def evaluate_unlisted(self, inputs, x_nodes, world_energy) -> None:
+        """All but the barrier, which is never negative and alone needs a list of pairs."""
+        world_energy.zero_()
+        self.assembly.launch_value(inputs, x_nodes, self.x_tilde, world_energy)
+        if self.has_contact:
             for term in self.terms:
                 term.launch_value(inputs, world_energy)
 
     def evaluate_current(self) -> None:
         self.evaluate(self.inputs, self.state.x, self.worlds.energy)
 
-    def line_search(self) -> None:
+    def shorten_early(self) -> None:
+        """Halve the motion while its energy without the barrier is too high already: the barrier would only add to it.
+        So no pairs are searched along motions that the line search would refuse: those that turn something far, above
+        all, which stretches it by the square of the angle. Needs the energy of the present positions."""
         w, n = self.worlds, self.model.num_nodes
+        self.search_halvings.zero_()
+        wp.launch(worlds.begin_early_kernel, 1, [w, self.search_condition], device=self.device)
+
+        def attempt():
+            self._launch_trial()
+            self.evaluate_unlisted(self.trial_inputs, self.trial, w.trial_energy)
+            wp.launch(
+                worlds.judge_early_kernel, 1, [w, self.search_condition, self.search_halvings], device=self.device
+            )
+
+        wp.capture_while(self.search_condition, attempt)
+        wp.launch(worlds.shorten_early_kernel, n, [w, self.model.node_world, self.dx], device=self.device)
+        wp.launch(worlds.end_early_kernel, self.num_worlds, [w], device=self.device)
+        self.map.launch_displacements(self.dx, self.points_dx)
+
+    def _launch_trial(self) -> None:
+        w, n = self.worlds, self.model.num_nodes
+        wp.launch(
+            worlds.trial_kernel, n, [w, self.model.node_world, self.state.x, self.dx], [self.trial], device=self.device
+        )
+        self.map.launch_positions(self.trial, self.points_trial)
+
+    def line_search(self) -> None:
+        w = self.worlds
         self.search_halvings.zero_()
         wp.launch(worlds.begin_search_kernel, 1, [w, self.search_condition], device=self.device)
 
         def attempt():
-            wp.launch(
-                worlds.trial_kernel, n, [w, self.model.node_world, self.state.x, self.dx], [self.trial],
-                device=self.device,
-            )  # fmt: skip
-            self.map.launch_positions(self.trial, self.points_trial)
+            self._launch_trial()
             self.evaluate(self.trial_inputs, self.trial, w.trial_energy)
             wp.launch(
                 worlds.judge_kernel,

@@ -10,6 +10,7 @@ import warp as wp
 
 wp.set_module_options({"enable_backward": False})
 
+MOST_EARLY = wp.constant(6)  # halvings before pairs are searched; beyond, the barrier may be what falls
 SPREAD = wp.constant(wp.float64(1.7320508075688774))  # length of a vector over its largest component, at most
 
 
@@ -25,6 +26,7 @@ class Worlds:
     smallest_bound: wp.array(dtype=wp.float64)  # smallest bound met in the step
     update: wp.array(dtype=wp.float64)  # largest raw update [m]
     reach: wp.array(dtype=wp.float64)  # longest displacement that one iteration may try [m]
+    early: wp.array(dtype=wp.float64)  # share of the update left by the search without the barrier
     longest: wp.array(dtype=wp.float64)  # bound of the components of the present displacement of any point [m]
     travel: wp.array(dtype=wp.float64)  # how far any point may have moved since the step began; see narrow.py [m]
     along: wp.array(dtype=wp.float64)  # update . last update [kg m2]
@@ -88,6 +90,7 @@ def bound_longest_kernel(s: Worlds):
     """After the update was limited."""
     w = wp.tid()
     s.longest[w] = wp.min(s.update[w], s.reach[w])
+    s.early[w] = wp.float64(1.0)
 
 
 @wp.kernel
@@ -143,6 +146,53 @@ def slope_kernel(
     wp.atomic_add(s.slope, node_world[i], wp.dot(gradient[i], dx[i]))
 
 
+@wp.func
+def allowed_energy(s: Worlds, w: int) -> wp.float64:
+    """Armijo's bound at the present share [J]. Energies carry rounding of about 1e-15 of their size; without the last
+    term a converged state would stall."""
+    return s.energy[w] + wp.float64(1e-4) * s.alpha[w] * s.slope[w] + wp.float64(1e-13) * wp.abs(s.energy[w])
+
+
+@wp.kernel
+def begin_early_kernel(s: Worlds, condition: wp.array(dtype=int)):
+    """One thread. The first trial is the whole update."""
+    condition[0] = 0
+    for w in range(s.active.shape[0]):
+        s.searching[w] = s.active[w]
+        s.alpha[w] = wp.float64(1.0)
+        if s.active[w] == 1:
+            condition[0] = 1
+
+
+@wp.kernel
+def judge_early_kernel(s: Worlds, condition: wp.array(dtype=int), halvings: wp.array(dtype=int)):
+    """One thread: Armijo by world, against the energy with the barrier."""
+    condition[0] = 0
+    halvings[0] = halvings[0] + 1
+    for w in range(s.active.shape[0]):
+        if s.searching[w] == 1:
+            if s.trial_energy[w] <= allowed_energy(s, w) or halvings[0] > MOST_EARLY:
+                s.searching[w] = 0
+            else:
+                s.alpha[w] = s.alpha[w] * wp.float64(0.5)
+                s.halvings[w] = s.halvings[w] + 1
+                condition[0] = 1
+
+
+@wp.kernel
+def shorten_early_kernel(s: Worlds, node_world: wp.array(dtype=int), dx: wp.array(dtype=wp.vec3d)):
+    i = wp.tid()
+    dx[i] = dx[i] * s.alpha[node_world[i]]
+
+
+@wp.kernel
+def end_early_kernel(s: Worlds):
+    w = wp.tid()
+    s.early[w] = s.alpha[w]
+    s.longest[w] = s.alpha[w] * s.longest[w]
+    s.slope[w] = s.alpha[w] * s.slope[w]
+
+
 @wp.kernel
 def begin_search_kernel(s: Worlds, condition: wp.array(dtype=int)):
     """One thread. The first trial is the whole admissible step."""
@@ -176,9 +226,7 @@ def judge_kernel(s: Worlds, max_halvings: int, condition: wp.array(dtype=int), h
     halvings[0] = halvings[0] + 1
     for w in range(s.active.shape[0]):
         if s.searching[w] == 1:
-            # energies carry rounding of about 1e-15 of their size; without the last term a converged state would stall
-            allowed = s.energy[w] + wp.float64(1e-4) * s.alpha[w] * s.slope[w] + wp.float64(1e-13) * wp.abs(s.energy[w])
-            if s.trial_energy[w] <= allowed:
+            if s.trial_energy[w] <= allowed_energy(s, w):
                 s.searching[w] = 0
                 s.energy[w] = s.trial_energy[w]
             elif halvings[0] >= max_halvings:
