@@ -48,11 +48,17 @@ install() {
         return 1
     else
         command -v debootstrap >/dev/null || apt-get install -y --no-install-recommends debootstrap || return 1
-        mkdir -p "$folder" || return 1
         if [ ! -x "$folder/usr/bin/monado-service" ]; then
+            if [ -e "$folder" ] && ! rmdir "$folder" 2>/dev/null; then
+                echo "$folder is neither empty nor a Debian with Monado: remove it, or choose another in TACKTILE_MONADO." >&2
+                return 1
+            fi
+            rm -rf "$folder.making" # what an interrupted installation left
+            mkdir -p "$folder.making" || return 1
             debootstrap --variant=minbase \
                 --include="$(echo $packages | tr ' ' ,),python3,python3-numpy,python3-yaml,ca-certificates" \
-                trixie "$folder" ${TACKTILE_DEBIAN:-} || return 1 # empty: debootstrap's own mirror
+                trixie "$folder.making" ${TACKTILE_DEBIAN:-} || return 1 # empty: debootstrap's own mirror
+            mv "$folder.making" "$folder" || return 1
         fi
         # the bindings are plain Python with the loader in the package; their windows are not needed
         "$python" -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target "$folder/opt/site" \

@@ -21,7 +21,7 @@ from scenes.gel_mesh import GelMesh
 from scenes.sensors import preset
 
 DEPTH = 1e-3  # [m] of the indenter's highest point under the undeformed coat
-COLUMNS = {"patterns": 600, "parts": 2400, "own": 1600}  # of cells that cover what is reached of the camera's view
+COLUMNS = {"patterns": 2400, "parts": 2400, "own": 1600}  # of cells that cover what is reached of the camera's view
 CELLS = (0.15e-3, 0.8e-3)  # [m] finest and coarsest cell there
 AROUND = 0.5e-3  # [m] by which the fine cells reach beyond the indenter
 STRIDES = (0.2, 0.4, 0.6, 0.8, 1.0, 1.0)  # of the depth; the last step takes out what is left of the motion
