@@ -46,7 +46,7 @@ def factor_kernel(s: Worlds):
     """Only after a whole step: a shortened one says nothing about the series."""
     w = wp.tid()
     factor = wp.float64(1.0)
-    if s.iterations[w] > 0 and s.alpha[w] * s.early[w] >= wp.float64(1.0) and s.before[w] > wp.float64(0.0):
+    if s.iterations[w] > 0 and s.taken[w] >= wp.float64(1.0) and s.before[w] > wp.float64(0.0):
         share = s.along[w] / s.before[w]
         if share > LEAST:
             factor = wp.float64(1.0) / (wp.float64(1.0) - wp.min(share, MOST))

@@ -27,6 +27,7 @@ class Worlds:
     update: wp.array(dtype=wp.float64)  # largest raw update [m]
     reach: wp.array(dtype=wp.float64)  # longest displacement that one iteration may try [m]
     early: wp.array(dtype=wp.float64)  # share of the update left by the search without the barrier
+    taken: wp.array(dtype=wp.float64)  # share of the last update that was accepted in all
     longest: wp.array(dtype=wp.float64)  # bound of the components of the present displacement of any point [m]
     travel: wp.array(dtype=wp.float64)  # how far any point may have moved since the step began; see narrow.py [m]
     along: wp.array(dtype=wp.float64)  # update . last update [kg m2]
@@ -272,6 +273,7 @@ def converge_kernel(
     for w in range(s.active.shape[0]):
         if s.active[w] == 1:
             s.iterations[w] = s.iterations[w] + 1
+            s.taken[w] = s.alpha[w] * s.early[w]
             s.travel[w] = s.travel[w] + SPREAD * s.alpha[w] * s.longest[w]
             settled = s.force_change[w] <= contact_tolerance * (s.contact_force[w] + force_floor[w])
             if solver_broken[w] == 1:

@@ -82,3 +82,25 @@ def test_a_world_that_has_converged_is_left_alone():
     first = engine.model.node_world.numpy() == 0
     assert np.array_equal(s.dx.numpy()[first], dx[first])
     assert s.worlds.early.numpy()[1] == 2.0**-6
+
+
+def test_an_update_measured_again_is_the_same_after_it_was_shortened():
+    """As when the stencils grow, or the direction is mended: what the last step took decides the stretch, not this."""
+    engine = two_strips()
+    s = engine.newton.system
+    dx = prepare(engine, (0.5, 0.5))
+    w = s.worlds
+    s.cg.x.assign(dx)
+    s.accepted.assign(2.0 * dx)  # updates that halve: the series goes on to twice this one
+    w.iterations.fill_(1)
+    w.taken.assign([1.0, 0.5])  # the other world's step was cut, which says nothing
+    w.reach.fill_(1.0)
+    s.measure_update()
+    first = s.dx.numpy().copy()
+    factor = np.where(engine.model.node_world.numpy() == 0, 2.0, 1.0)
+    assert first == pytest.approx(dx * factor[:, None], rel=1e-12)
+    w.energy.assign([-1.0, -1.0])
+    s.shorten_early()
+    assert w.early.numpy() == pytest.approx([2.0**-6] * 2)
+    s.measure_update()
+    assert np.array_equal(s.dx.numpy(), first)
