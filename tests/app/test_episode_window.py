@@ -104,7 +104,7 @@ def test_replay_steps_compares_runs_again_and_goes_back(desk):
     desk.click("episodes.row_episode_0001")
     desk.click("episodes.replay")
     desk.wait(lambda f: f["mode"] == "REPLAY", "the replay")
-    desk.click("timeline.pause")
+    desk.wait(lambda f: f.get("row") == 24, "the end, where it stands still")
     desk.click("timeline.reset")
     desk.wait(lambda f: f.get("row") == 0, "the beginning")
     desk.click("timeline.step")
