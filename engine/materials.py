@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LONGEST_REACH = 1.0  # [m] of contact
+
 
 def _positive(owner: str, **values: float) -> None:
     for name, value in values.items():
@@ -74,6 +76,9 @@ class ContactMaterial:
         _positive("ContactMaterial", dhat=self.dhat, kappa=self.kappa)
         if self.half_thickness < 0.0:
             raise ValueError(f"ContactMaterial.half_thickness is {self.half_thickness!r}; it must be at least 0")
+        for name, length in (("dhat", self.dhat), ("half_thickness", self.half_thickness)):
+            if not length <= LONGEST_REACH:  # everything would be near everything: memory grows with the square
+                raise ValueError(f"ContactMaterial.{name} is {length!r} m; it must be at most {LONGEST_REACH:g} m")
         if self.friction_mu < 0.0:
             raise ValueError(f"ContactMaterial.friction_mu is {self.friction_mu!r}; it must be at least 0")
         if not 0 <= self.layer < 32:

@@ -147,6 +147,11 @@ def _crossings(scene: _Scene) -> list[proximity.Touch]:
     ]
 
 
+def _pieces(elements: np.ndarray) -> list[np.ndarray]:
+    """A hundred thousand rows at a time: measuring a pair takes a hundred times the memory of listing it."""
+    return np.array_split(elements, len(elements) // 100_000 + 1)
+
+
 def _touches(scene: _Scene) -> list[proximity.Touch]:
     """Vertex-triangle and edge-edge pairs no farther apart than their half thicknesses allow."""
     found = []
@@ -156,7 +161,8 @@ def _touches(scene: _Scene) -> list[proximity.Touch]:
         (points, triangles, proximity.point_triangle_distances),
         (edges_a, edges_b, proximity.segment_segment_distances),
     ):
-        distance = measure(*[scene.positions[ids] for ids in (*first.T, *second.T)])
+        pieces = zip(_pieces(first), _pieces(second), strict=True)
+        distance = np.concatenate([measure(*[scene.positions[ids] for ids in (*a.T, *b.T)]) for a, b in pieces])
         near = distance <= scene.legal_distance(first, second)
         for a, b, d in zip(first[near].tolist(), second[near].tolist(), distance[near], strict=True):
             reach = scene.half_thickness[scene.surface[a[0]]] + scene.half_thickness[scene.surface[b[0]]]

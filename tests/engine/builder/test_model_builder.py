@@ -267,6 +267,8 @@ BOX = shapes.box_surface()
         (lambda b: b.attach("sheet", [], "box"), MeshError, "no vertex was named to ride on body 'box'"),
         (lambda b: b.ignore_contact("box", "gone"), ValueError, "no mesh named 'gone'; available: box, sheet"),
         (lambda b: b.ignore_layers(0, 32), ValueError, "layer is 32; it must lie in 0..31"),
+        (lambda b: ContactMaterial(dhat=1e305), ValueError, r"dhat is 1e\+305 m; it must be at most 1 m"),
+        (lambda b: ContactMaterial(half_thickness=2.0), ValueError, "half_thickness is 2.0 m; it must be at most 1 m"),
         (lambda b: b.finalize(num_worlds=0), ValueError, "num_worlds is 0; it must be at least 1"),
         (lambda b: ModelBuilder().finalize(), ValueError, "nothing can move"),
         (lambda b: ModelBuilder(gravity=(0, 1)), ValueError, "it must be three finite numbers"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine import ContactMaterial, ModelBuilder, ShellMaterial
+from engine.builder import start_check
 from engine.mesh import shapes
 from engine.mesh.checks import MeshError
 from tests.engine.builder.builder_scenes import pose
@@ -129,3 +130,11 @@ def test_millimetres_are_a_warning():
     warnings = b.finalize().warnings
     assert "mesh 'peg' is 50 m across: are its numbers millimetres?" in warnings[0]
     assert "is the whole model in millimetres?" in warnings[1]
+
+
+def test_many_pairs_are_measured_piece_by_piece_in_order():
+    rows = np.arange(250_001)[:, None]
+    pieces = start_check._pieces(rows)
+    assert max(map(len, pieces)) <= 100_000
+    assert np.array_equal(np.concatenate(pieces), rows)
+    assert [len(piece) for piece in start_check._pieces(rows[:0])] == [0]
