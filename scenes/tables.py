@@ -28,7 +28,7 @@ from scenes.reading import (
 
 LENGTH = Quantity("length")
 POSITIVE_LENGTH = Quantity("length", above=0.0)
-POINT = Vector(LENGTH)
+POINT = Vector(Quantity("length", low=-1e5, high=1e5))  # farther away squares overflow, or rounding eats a millimetre
 SIZE = Vector(POSITIVE_LENGTH)
 ANGLES = Vector(Quantity("angle"))
 SURFACE_FILES = (".stl", ".obj", ".ply")
