@@ -52,8 +52,9 @@ class LineSearch:
             )
 
         wp.capture_while(self.search_condition, attempt)
-        wp.launch(worlds.shorten_early_kernel, n, [w, self.model.node_world, self.dx], device=self.device)
-        wp.launch(worlds.end_early_kernel, self.num_worlds, [w], device=self.device)
+        wp.copy(w.early, w.alpha)
+        wp.launch(worlds.shorten_motion_kernel, n, [self.model.node_world, w.early, self.dx], device=self.device)
+        wp.launch(worlds.shorten_kernel, self.num_worlds, [w, w.early], device=self.device)
         self.map.launch_displacements(self.dx, self.points_dx)
 
     def _launch_trial(self) -> None:

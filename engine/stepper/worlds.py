@@ -181,20 +181,6 @@ def judge_early_kernel(s: Worlds, condition: wp.array(dtype=int), halvings: wp.a
 
 
 @wp.kernel
-def shorten_early_kernel(s: Worlds, node_world: wp.array(dtype=int), dx: wp.array(dtype=wp.vec3d)):
-    i = wp.tid()
-    dx[i] = dx[i] * s.alpha[node_world[i]]
-
-
-@wp.kernel
-def end_early_kernel(s: Worlds):
-    w = wp.tid()
-    s.early[w] = s.alpha[w]
-    s.longest[w] = s.alpha[w] * s.longest[w]
-    s.slope[w] = s.alpha[w] * s.slope[w]
-
-
-@wp.kernel
 def begin_search_kernel(s: Worlds, condition: wp.array(dtype=int)):
     """One thread. The first trial is the whole admissible step."""
     condition[0] = 0
