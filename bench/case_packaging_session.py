@@ -40,9 +40,7 @@ def run(emit: Emit, compute: str) -> None:
     with ExitStack() as stack:
         place = Path(kept) if kept else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         window, hand = _opened(device, place, compute, stack)
-        while (now := window.frames()[-1]["frame"]) != "world":
-            hand.tap("frame_next")
-            window.until(lambda frame, before=now: frame["frame"] != before)
+        window.use_world_directions(lambda: hand.tap("frame_next"))
         walls: dict[str, float] = {}
         pictures = [window.picture("0_start.png")]
         begun, busy = time.monotonic(), window.processor_seconds()

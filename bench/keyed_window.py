@@ -138,10 +138,10 @@ class KeyedWindow:
         fields = Path(f"/proc/{self._app.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def use_world_directions(self) -> None:
-        """By key, until the tool goes along the world's axes."""
+    def use_world_directions(self, next_frame: Callable[[], None] | None = None) -> None:
+        """By key, or whatever else asks for the next frame, until the tool goes along the world's axes."""
         while (now := self.frames()[-1]["frame"]) != "world":
-            self.press("f")
+            self.press("f") if next_frame is None else next_frame()
             self.until(lambda frame, before=now: frame["frame"] != before)
 
     def click(self, name: str) -> None:

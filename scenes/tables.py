@@ -26,7 +26,6 @@ from scenes.reading import (
     setting,
 )
 
-LENGTH = Quantity("length")
 POSITIVE_LENGTH = Quantity("length", above=0.0)
 POINT = Vector(Quantity("length", low=-1e5, high=1e5))  # farther away squares overflow, or rounding eats a millimetre
 SIZE = Vector(POSITIVE_LENGTH)
